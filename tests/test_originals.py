@@ -84,6 +84,18 @@ def test_sweeping_deletes_only_what_was_half_written(originals, tmp_path):
     assert [p.name for p in folder.iterdir()] == ["thesis.docx"]
 
 
+def test_removing_one_file_looks_through_no_folder_of_all_of_them(originals, monkeypatch):
+    [one, other] = kept(originals, b"one", b"other")
+    for suffix in (".txt", ".pdf"):
+        originals.unlocked(one, suffix).write_bytes(b"u")
+    listed: list[Path] = []
+    real = Path.glob
+    monkeypatch.setattr(Path, "glob", lambda path, *a: listed.append(path) or real(path, *a))
+    originals.forget(one, ".txt")
+    assert originals.path("", "") not in listed
+    assert [p.name for p in originals.path("", "").iterdir()] == [f"{other}.txt"]
+
+
 @pytest.mark.parametrize(
     ("given_name", "shown"),
     [

@@ -26,6 +26,7 @@ from filelock import FileLock, Timeout
 
 from rag_app.errors import DiskFull, DocumentError, EmptyFile, LibraryInUse, LimitReached
 from rag_app.scope import HOME
+from rag_app.text.formats import LOCKABLE
 from rag_app.types import SetAside
 
 log = logging.getLogger(__name__)
@@ -198,10 +199,12 @@ class Originals:
 
     def forget(self, document_id: str, suffix: str) -> None:
         """Delete the original and its unlocked copy, finished or not, wherever they lie."""
-        self.path(document_id, suffix).unlink(missing_ok=True)
-        copies = self._folder.glob(f"{document_id}{UNLOCKED}*")
-        for copy in [*copies, *self._aside.glob(f"{document_id}.*")]:
-            copy.unlink(missing_ok=True)
+        # By name: to look through a folder of all originals for each of them takes long.
+        copies = [self.unlocked(document_id, each) for each in {suffix, *LOCKABLE}]
+        parts = [copy.with_name(f"{copy.name}.part") for copy in copies]
+        aside = self._aside.glob(f"{document_id}.*")  # where there seldom is anything
+        for path in [self.path(document_id, suffix), *copies, *parts, *aside]:
+            path.unlink(missing_ok=True)
 
     def sweep(self) -> None:
         """Delete what a killed process left half done; nothing else, whoever put it here."""
@@ -252,9 +255,10 @@ class Originals:
 
         Raises DocumentError."""
         incoming = self.adopt(one.name, self._aside / f"{one.document_id}{one.suffix}", HOME)
-        for copy in self._aside.glob(f"{one.document_id}{UNLOCKED}*"):
-            name = copy.name.replace(one.document_id, incoming.content_id)
-            copy.replace(self._folder / name)
+        for suffix in {one.suffix, *LOCKABLE}:
+            with contextlib.suppress(FileNotFoundError):
+                copy = self._aside / f"{one.document_id}{UNLOCKED}{suffix}"
+                copy.replace(self.unlocked(incoming.content_id, suffix))
         return incoming
 
     def taken(self, one: SetAside, document_id: str) -> None:
