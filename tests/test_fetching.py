@@ -134,6 +134,19 @@ def test_packed_pages_are_unpacked(site):
         fetch(site.page("/no", raw.compress(b"x") + b"no gzip", Content_Encoding="gzip"), HERE)
 
 
+def test_a_page_that_is_packed_in_several_pieces_is_whole(site):
+    packed = b"".join(gzip.compress(piece) for piece in (b"<p>The first", b" and the", b" last"))
+    head = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Encoding: gzip\r\n\r\n"
+    for path, sent in (("/", [packed]), ("/byte", [packed[n : n + 1] for n in range(len(packed))])):
+        page = fetch(site.raw(path, head, *sent, b"\0\0 and what is none"), HERE)
+        assert page.data == b"<p>The first and the last"
+    with pytest.raises(SiteSilent, match="damaged"):
+        fetch(site.raw("/torn", head, packed[:-4]), HERE)
+    bombs = gzip.compress(bytes(800 << 10)) * 2
+    with pytest.raises(LimitReached, match="RAG_APP_MAX_FILE_MB"):
+        fetch(site.raw("/bombs", head, bombs), HERE)
+
+
 @pytest.mark.parametrize("how", ["br", "gzip, gzip", "zstd"])
 def test_what_is_packed_otherwise_is_refused(site, how):
     bomb = gzip.compress(gzip.compress(bytes(1000)))
@@ -226,6 +239,13 @@ def test_a_page_that_only_sends_on_is_followed_once(site):
             path, f'<html><title>{path[1]}</title><meta http-equiv=refresh content="0;url={other}">'
         )
     assert fetch(f"{site.address}/x", HERE).name == "y.html"
+
+
+def test_where_a_page_sends_on_to_is_written_as_in_html(site):
+    to = "/read?a=1&amp;b=&#50;&copy=3"
+    site.page("/", f'<html><meta http-equiv="refresh" content="0; url={to}">')
+    site.page("/read?a=1&b=2&copy=3", PAGE)
+    assert fetch(f"{site.address}/", HERE).address == f"{site.address}/read?a=1&b=2&copy=3"
 
 
 def test_redirects_without_end_are_given_up(site):

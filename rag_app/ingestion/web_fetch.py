@@ -6,6 +6,7 @@ library."""
 from __future__ import annotations
 
 import contextlib
+import html
 import re
 import ssl
 import threading
@@ -31,6 +32,7 @@ MOVED = (301, 302, 303, 307, 308)
 _CHARSET = re.compile(r"charset\s*=\s*[\"']?([\w.:-]+)")
 _GZIP = ("gzip", "x-gzip")
 _BLOCK = 1 << 20  # bytes unpacked at once
+_MEMBER = b"\x1f\x8b"  # of which a packed body may have several: how each begins
 _ANY_WRAPPING = 47  # of zlib: gzip or deflate, whichever it is
 SAVE_IT = "Open the page in your browser, save it there or print it to a PDF, and add the file."
 SIGN_IN = f"wants you to sign in. {SAVE_IT}"
@@ -197,13 +199,17 @@ def _unpacked(url: httpx.URL, blocks: Iterator[bytes], packed: bool) -> Iterator
     if not packed:
         yield from blocks
         return
-    unpacking = zlib.decompressobj(_ANY_WRAPPING)
+    unpacking, rest = zlib.decompressobj(_ANY_WRAPPING), b""
     try:
         for block in blocks:
-            rest = block
-            while rest and not unpacking.eof:
+            rest += block
+            while len(rest) > unpacking.eof:  # one byte does not tell whether there is more
+                if unpacking.eof and not rest.startswith(_MEMBER):
+                    return
+                if unpacking.eof:
+                    unpacking = zlib.decompressobj(_ANY_WRAPPING)
                 yield unpacking.decompress(rest, _BLOCK)
-                rest = unpacking.unconsumed_tail
+                rest = unpacking.unused_data or unpacking.unconsumed_tail
         while not unpacking.eof and (more := unpacking.decompress(b"", _BLOCK)):
             yield more
     except zlib.error as error:
@@ -227,6 +233,7 @@ _REFRESH = re.compile(
     r"[\"']?([^\"'>\s]{1,2000})",
     re.IGNORECASE,
 )
+_ENTITY = re.compile(r"&#?\w{1,32};")  # only whole: "&copy=1" is part of an address
 
 
 @dataclass(frozen=True, slots=True)
@@ -276,7 +283,7 @@ def _refresh(answer: SiteResponse) -> str:
     if not web.is_html(answer.kind, answer.data):
         return ""
     found = _REFRESH.search(answer.data[:4_096].decode("latin-1"))
-    return found[1] if found else ""
+    return _ENTITY.sub(lambda one: html.unescape(one[0]), found[1]) if found else ""
 
 
 def _page(asked: httpx.URL, answer: SiteResponse) -> WebPage:
