@@ -3,6 +3,7 @@ from __future__ import annotations
 import os
 import shutil
 import time
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -10,11 +11,11 @@ import pytest
 
 from rag_app.errors import DocumentError, QuestionError
 from rag_app.ingestion import watching
-from rag_app.ingestion.watching import look
+from rag_app.ingestion.watching import Watching, look
 from rag_app.library import Library
 from rag_app.settings import Settings
 from rag_app.storage.originals import Originals
-from rag_app.types import RetrieverKind, Status
+from rag_app.types import Added, RetrieverKind, Status
 from tests.fakes import WordEmbedder
 
 pytestmark = pytest.mark.usefixtures("either_database")
@@ -181,6 +182,60 @@ def test_a_file_that_cannot_be_read_is_named_and_tried_again_when_it_changes(lib
     assert path == "a.txt" and "empty" in why
     (folder / "a.txt").write_text("Words at last.")
     until(lambda: names(library) == ["a.txt"] and library.watched()[0].refused == ())
+
+
+def test_a_file_that_is_refused_for_a_while_is_taken_once_that_has_passed(
+    library, folder, monkeypatch
+):
+    tries: list[str] = []
+    receive, times = Originals.receive, [2]
+
+    def denied(self, name, data, collection):
+        tries.append(name)
+        if len(tries) > times[0]:
+            return receive(self, name, data, collection)
+        raise DocumentError("Permission denied. Check that you may open it, then add it again.")
+
+    monkeypatch.setattr(Originals, "receive", denied)
+    (folder / "a.txt").write_text("The first apple.")
+    library.watch(folder)
+    until(lambda: bool(library.watched()[0].refused))
+    until(lambda: names(library) == ["a.txt"] and library.watched()[0].refused == ())
+    assert len(tries) == 3
+
+
+def test_a_file_that_was_refused_is_tried_after_a_restart_and_else_ever_more_seldom(
+    tmp_path, folder, monkeypatch
+):
+    now = [100.0]
+    monkeypatch.setattr(watching, "time", SimpleNamespace(monotonic=lambda: now[0]))
+    monkeypatch.setattr(watching, "RESCAN", 30.0)
+    (folder / "a.txt").write_text("")
+    monkeypatch.setattr(Watching, "start", lambda self: None)  # looked at from here
+
+    def tries(looking: Watching, seconds: int) -> list[float]:
+        """After how many seconds from now on it is tried."""
+        began, at, take = now[0] + 1, list[float](), looking._asked.take
+
+        def noted(name: str, path: Path) -> Added:
+            at.append(now[0] - began)
+            return take(name, path)
+
+        looking._asked = replace(looking._asked, take=noted)
+        for _ in range(seconds):
+            now[0] += 1
+            looking.look()
+        looking._asked = replace(looking._asked, take=take)
+        return at
+
+    with open_library(tmp_path) as library:
+        library.watch(folder)
+        assert tries(library._opened.keeping.watching, 250) == [1, 31, 91, 211]
+    with open_library(tmp_path) as library:
+        assert tries(library._opened.keeping.watching, 100) == [0, 30, 90]
+        (folder / "a.txt").write_text("Words at last.")
+        assert tries(library._opened.keeping.watching, 100) == [1]
+        assert library.watched()[0].refused == ()
 
 
 def test_a_file_that_is_put_back_as_it_was_is_not_lost(library, folder):

@@ -121,6 +121,7 @@ log = logging.getLogger(__name__)
 
 SETTLE = 2.0  # seconds a file has to stay as it is before it is taken: it may still be written
 RESCAN = 30.0  # seconds between looks when the system tells nothing
+_SELDOM = 3600.0  # seconds at most between tries of a file that is refused
 _CALM = 0.2  # seconds: changes come in flocks
 _CHANGES = ("created", "modified", "moved", "deleted", "closed")
 _MISSING = (
@@ -157,6 +158,8 @@ class Watching:
         self._looking = threading.Lock()
         self._wanted, self._stopping = threading.Event(), threading.Event()
         self._since: dict[tuple[str, str], tuple[Known | None, float]] = {}  # of what may change
+        # By file that was refused: when it is tried again, and how long it then waits.
+        self._again: dict[tuple[str, str], tuple[float, float]] = {}
         self._troubles: dict[str, str] = {}
         self._thread: threading.Thread | None = None
         self._observer: Any = None
@@ -290,6 +293,8 @@ class Watching:
                 return False
             if before and (before.size, before.changed) == (stamp.size, stamp.changed):
                 self._since.pop((folder, path), None)
+                if before.refused and self._is_to_be_tried(folder, path):
+                    self._take(folder, path, stamp, before)
             elif self._has_settled(folder, path, stamp):
                 self._take(folder, path, stamp, before)
             else:
@@ -316,6 +321,26 @@ class Watching:
         del self._since[folder, path]
         return True
 
+    def _is_to_be_tried(self, folder: str, path: str) -> bool:
+        """Whether a file that was refused, and is as it was, is to be tried again: why it was may
+        have passed (who may open it, a share that was away, a limit), which is not told. At the
+        first look in any case, then ever more seldom."""
+        due, pause = self._again.get((folder, path), (0.0, RESCAN))
+        now = time.monotonic()
+        if now < due:
+            return False
+        self._again[folder, path] = (now + pause, min(2 * pause, _SELDOM))
+        return True
+
+    def _refuse(self, folder: str, path: str, stamp: Known, before: Known | None, why: str) -> None:
+        """Note that a file is not taken as it is; what it was before stays."""
+        if before is None or not before.refused:
+            self._again[folder, path] = (time.monotonic() + RESCAN, 2 * RESCAN)
+        stays = before.document_id if before else None
+        now = replace(stamp, document_id=stays, refused=why)
+        if now != before:
+            self._folders.keep(folder, path, now)
+
     def _take(self, folder: str, path: str, stamp: Known, before: Known | None) -> None:
         """Take a new or changed file in; what it was before gives way once this can be searched."""
         file = Path(folder, path)
@@ -326,15 +351,13 @@ class Watching:
         except (RagAppError, OSError) as error:
             if not file.exists():  # gone since: the next look sees it
                 return
-            stays = before.document_id if before else None
-            self._folders.keep(folder, path, replace(stamp, document_id=stays, refused=str(error)))
+            self._refuse(folder, path, stamp, before, str(error))
             return
         # Written to meanwhile? The next look sees another stamp, and what was taken gives way.
         older, newer = before.document_id if before else None, added.document.id
         if older and older != newer:
             if added.duplicate and not askable(added.document):
-                waits = replace(stamp, document_id=older, refused=does_not_answer(added.document))
-                self._folders.keep(folder, path, waits)
+                self._refuse(folder, path, stamp, before, does_not_answer(added.document))
                 return
             if added.duplicate:
                 self._withdraw(folder, path, older)
