@@ -397,6 +397,23 @@ def test_what_is_left_alone_is_left_alone_for_another_hour_when_it_fails_again(d
             db.execute("UPDATE left_alone SET until = now() - interval '1 second'")
 
 
+def test_who_adds_waits_for_another_who_adds_as_long_as_that_takes(url, monkeypatch):
+    from rag_app.storage import postgres as engine
+
+    short = engine._SESSION.replace(b"lock_timeout = '60s'", b"lock_timeout = '300ms'")
+    monkeypatch.setattr(engine, "_SESSION", short)
+    stores = [Store(engine.PostgresDatabase(url)) for _ in range(2)]
+    theirs, ours = (store.claims.lock("adding") for store in stores)
+    theirs.acquire()
+    threading.Timer(1.0, theirs.release).start()
+    with ours:
+        assert not theirs.acquire(blocking=False)
+    assert theirs.acquire(blocking=False)
+    theirs.release()
+    for store in stores:
+        store.close()
+
+
 def test_space_of_what_was_removed_is_given_back(database):
     store = Store(database)
     store.remove(fill(store, 1, ["Cats purr."]))

@@ -304,9 +304,12 @@ class _SharedLock:
             db = undone.enter_context(self._database.read())
             wait = blocking and timeout < 0
             asked = "pg_advisory_lock" if wait else "pg_try_advisory_lock"
-            # For this schema alone: several libraries may be in a database.
-            [[said]] = db.execute(
-                f"SELECT {asked}(hashtext(current_schema() || ?))::text", (self._name,)
+            # As long as it takes, though a writer is waited for a minute only: who holds it may be
+            # sending a large file. For this schema alone: several libraries may be in a database.
+            [[_, said]] = db.execute(
+                "SELECT set_config('lock_timeout', '0', TRUE), "  # for this statement
+                f"{asked}(hashtext(current_schema() || ?))::text",
+                (self._name,),
             ).fetchall()
             if said != "false":
                 undone.callback(self._unlock, db)
