@@ -73,9 +73,11 @@ def test_what_happens_in_the_folder_happens_in_the_library(library, folder):
     until(lambda: names(library) == ["a.txt", "b.txt", "c.md"])
     (folder / "a.txt").write_text("The changed apricot.")
     until(lambda: finds(library, "apricot") == ["a.txt"] and not finds(library, "apple"))
+    [moved] = [d.id for d in library.documents() if d.name == "a.txt"]
     (folder / "a.txt").rename(folder / "moved.txt")
     (folder / "deep" / "b.txt").unlink()
-    until(lambda: names(library) == ["a.txt", "c.md"])  # a file that moved is the same document
+    until(lambda: names(library) == ["c.md", "moved.txt"])  # the same document under its new name
+    assert library.document(moved).name == "moved.txt"
     until(lambda: library.watched()[0].files == 2)  # a moment after its document has gone
     [watched] = library.watched()
     assert (watched.files, watched.refused, watched.trouble) == (2, (), "")
@@ -263,6 +265,20 @@ def test_a_file_that_becomes_one_that_is_here_and_cannot_be_read_stays_what_it_w
     (folder / "a.txt").write_text("The second apricot.")
     until(lambda: finds(library, "apricot") == ["a.txt"])
     assert names(library) == ["a.txt", "blank.txt"] and library.watched()[0].refused == ()
+
+
+@pytest.mark.parametrize("at_once", [False, True])
+def test_a_file_that_is_renamed_has_its_new_name_here_and_the_old_is_free(library, folder, at_once):
+    (folder / "prices.txt").write_text("The apple of 2024.")
+    library.watch(folder)
+    until(lambda: finds(library, "apple") == ["prices.txt"])
+    (folder / "prices.txt").rename(folder / "prices old.txt")
+    if not at_once:
+        until(lambda: names(library) == ["prices old.txt"])
+    (folder / "prices.txt").write_text("The banana, of 2025.")
+    until(lambda: finds(library, "banana") == ["prices.txt"])
+    until(lambda: finds(library, "apple") == ["prices old.txt"])
+    assert names(library) == ["prices old.txt", "prices.txt"]
 
 
 def test_a_document_removed_here_does_not_come_back_until_its_file_changes(library, folder):

@@ -287,7 +287,13 @@ class Watching:
 
     def _keep_up(self, folder: str, known: dict[str, Known], found: FolderListing) -> bool:
         pending = False
-        for path, stamp in found.files.items():
+        there = {(before.size, before.changed) for before in known.values()}
+        # What moved first, so that its document is known to stay when its old place has another.
+        new = sorted(
+            found.files.items(),
+            key=lambda one: one[0] in known or (one[1].size, one[1].changed) not in there,
+        )
+        for path, stamp in new:
             before = known.get(path)
             if self._stopping.is_set():
                 return False

@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 
 from rag_app.scope import WORKER, Scope
 from rag_app.storage.database import Connection, InDatabase, document_seen
-from rag_app.storage.originals import inside_name
+from rag_app.storage.originals import display_name, inside_name
 
 _DEEPEST = 20  # a chain of containers longer than this is a circle
 
@@ -122,13 +122,14 @@ def rename_by_origin(db: Connection, document_id: str) -> None:
         _rename(db, document_id, name)
 
 
-def _rename(db: Connection, document_id: str, name: str) -> None:
-    """Give a document a name, unless another of its collection has that."""
-    db.execute(
+def _rename(db: Connection, document_id: str, name: str) -> bool:
+    """Give a document a name, unless another of its collection has that; whether it has it now."""
+    renamed = db.execute(
         "UPDATE documents SET name = ? WHERE id = ? AND NOT EXISTS (SELECT 1 FROM documents o "
         "WHERE o.collection = documents.collection AND o.name = ?)",
         (name, document_id, name),
     )
+    return bool(renamed.rowcount)
 
 
 def rename_parts(db: Connection, container_id: str, before: str, after: str) -> None:
@@ -332,6 +333,33 @@ class Known:
     refused: str = ""
 
 
+def _watched_as(db: Connection, folder: str, path: str) -> str | None:
+    """The document that a file of a watched folder is."""
+    row = db.execute(
+        "SELECT document_id FROM watched_files WHERE folder = ? AND path = ?", (folder, path)
+    ).fetchone()
+    return row[0] if row else None
+
+
+def _rename_by_file(db: Connection, document_id: str | None) -> None:
+    """Call a document that is here for files of watched folders alone, and is called as none of
+    them is, after one of them, unless another has that name or it gives way to another."""
+    rows = db.execute(
+        "SELECT d.name, w.path FROM documents d JOIN watched_files w ON w.document_id = d.id "
+        "WHERE d.id = ? AND d.replaces IS NULL "
+        "AND NOT EXISTS (SELECT 1 FROM handed_in WHERE document_id = d.id) "
+        "AND NOT EXISTS (SELECT 1 FROM parts WHERE document_id = d.id) "
+        "AND NOT EXISTS (SELECT 1 FROM documents n WHERE n.replaces = d.id) "
+        "ORDER BY w.folder, w.path",
+        (document_id,),
+    ).fetchall()
+    files = [display_name(path) for _, path in rows]
+    if not files or rows[0][0] in files or not _rename(db, document_id or "", files[0]):
+        return
+    _forget_name(db, document_id or "", files[0])
+    rename_parts(db, document_id or "", rows[0][0], files[0])
+
+
 class Folders(InDatabase):
     """Which folders are watched. Thread-safe."""
 
@@ -371,19 +399,29 @@ class Folders(InDatabase):
             return {path: Known(*rest) for path, *rest in rows}
 
     def keep(self, folder: str, path: str, known: Known) -> None:
-        """Write down what became of a file."""
-        self._run(
-            "INSERT INTO watched_files SELECT folder, ?, CAST(? AS BIGINT), "
-            "CAST(? AS BIGINT), (SELECT id FROM documents WHERE id = ?), ? FROM watched "
-            "WHERE folder = ? ON CONFLICT (folder, path) DO UPDATE SET size = excluded.size, "
-            "changed = excluded.changed, document_id = excluded.document_id, "
-            "refused = excluded.refused",
-            (path, known.size, known.changed, known.document_id, known.refused, folder),
-        )
+        """Write down what became of a file. What it was before and stays is called after the files
+        that it still is."""
+        with self._write() as db:
+            before = _watched_as(db, folder, path)
+            db.execute(
+                "INSERT INTO watched_files SELECT folder, ?, CAST(? AS BIGINT), "
+                "CAST(? AS BIGINT), (SELECT id FROM documents WHERE id = ?), ? FROM watched "
+                "WHERE folder = ? ON CONFLICT (folder, path) DO UPDATE SET size = excluded.size, "
+                "changed = excluded.changed, document_id = excluded.document_id, "
+                "refused = excluded.refused",
+                (path, known.size, known.changed, known.document_id, known.refused, folder),
+            )
+            if before != known.document_id:
+                for each in (before, known.document_id):  # whose name the first has perhaps
+                    _rename_by_file(db, each)
 
     def forget(self, folder: str, path: str) -> None:
-        """The file is gone."""
-        self._run("DELETE FROM watched_files WHERE folder = ? AND path = ?", (folder, path))
+        """The file is gone; if its document stays, it is called after the files that it still
+        is."""
+        with self._write() as db:
+            before = _watched_as(db, folder, path)
+            db.execute("DELETE FROM watched_files WHERE folder = ? AND path = ?", (folder, path))
+            _rename_by_file(db, before)
 
     def is_elsewhere(self, document_id: str, folder: str, path: str) -> bool:
         """Whether a document is here for another reason than this file."""
