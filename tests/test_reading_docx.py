@@ -17,8 +17,8 @@ def heading(text: str, level: int = 1) -> str:
     return paragraph(text, f"Heading{level}")
 
 
-def listed(text: str, level: int = 0) -> str:
-    place = f'<w:numPr><w:ilvl w:val="{level}"/><w:numId w:val="7"/></w:numPr>'
+def listed(text: str, level: int = 0, of: int = 7) -> str:
+    place = f'<w:numPr><w:ilvl w:val="{level}"/><w:numId w:val="{of}"/></w:numPr>'
     return paragraph(text, more=place)
 
 
@@ -77,6 +77,47 @@ def test_numbers_that_word_makes_are_read(read):
     )
     text = read(docx(body, numbering=numbering)).pages[0].text
     assert text.split("\n") == ["3. Term", "3.i Start", "3.ii End", "4. Fees", "4.i Due"]
+
+
+COUNTED = (
+    '<w:lvl w:ilvl="0"><w:numFmt w:val="decimal"/><w:lvlText w:val="%1."/></w:lvl>'
+    '<w:lvl w:ilvl="1"><w:numFmt w:val="decimal"/><w:lvlText w:val="%1.%2"/></w:lvl>'
+)
+
+
+def lists(*override: str) -> str:
+    """Lists 7, 8 … that count as one where they do not override it."""
+    return f'<w:abstractNum w:abstractNumId="1">{COUNTED}</w:abstractNum>' + "".join(
+        f'<w:num w:numId="{number}"><w:abstractNumId w:val="1"/>{each}</w:num>'
+        for number, each in enumerate(override, 7)
+    )
+
+
+def test_a_list_that_starts_again_starts_again(read):
+    again = '<w:lvlOverride w:ilvl="0"><w:startOverride w:val="1"/></w:lvlOverride>'
+    fifth = '<w:lvlOverride w:ilvl="1"><w:startOverride w:val="5"/></w:lvlOverride>'
+    marked = [(7, 0), (7, 0), (8, 0), (8, 0), (9, 0), (10, 0), (10, 1), (10, 1), (10, 0), (10, 1)]
+    body = "".join(listed("x", level, of) for of, level in marked)
+    text = read(docx(body, numbering=lists("", again, "", again + fifth))).pages[0].text
+    marks = [line.removesuffix(" x") for line in text.split("\n")]
+    assert marks == ["1.", "2.", "1.", "2.", "3.", "1.", "1.5", "1.6", "2.", "2.5"]
+
+
+def test_a_list_may_have_a_level_of_its_own(read):
+    own = '<w:lvl w:ilvl="0"><w:numFmt w:val="upperLetter"/><w:lvlText w:val="%1)"/></w:lvl>'
+    numbering = lists("", f'<w:lvlOverride w:ilvl="0">{own}</w:lvlOverride>')
+    body = listed("a", of=8) + listed("b", 1, of=8) + listed("c", of=8)
+    assert read(docx(body, numbering=numbering)).pages[0].text == "A) a\nA.1 b\nB) c"
+
+
+def test_a_list_may_take_its_levels_from_a_style(read):
+    numbering = (
+        '<w:abstractNum w:abstractNumId="1"><w:numStyleLink w:val="Own"/></w:abstractNum>'
+        f'<w:abstractNum w:abstractNumId="2"><w:styleLink w:val="Own"/>{COUNTED}</w:abstractNum>'
+        '<w:num w:numId="7"><w:abstractNumId w:val="1"/></w:num>'
+    )
+    text = read(docx(listed("a") + listed("b"), numbering=numbering)).pages[0].text
+    assert text == "1. a\n2. b"
 
 
 def test_what_was_deleted_is_not_read_and_what_was_inserted_is(read):

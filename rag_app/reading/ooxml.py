@@ -6,11 +6,9 @@ a heading, notes below; its shapes are read as they stand on it, from top to bot
 
 from __future__ import annotations
 
-import re
-from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from xml.etree.ElementTree import Element
 
@@ -29,160 +27,26 @@ from rag_app.reading.markup import (
 )
 from rag_app.reading.sections import PageBuilder, raised
 from rag_app.reading.web import add_html
+from rag_app.reading.word_styles import (
+    Numbers,
+    Style,
+    list_place,
+    outline_level,
+    property_of,
+    read_styles,
+    whole,
+)
 from rag_app.supervision import Told, untold
 from rag_app.types import Merged, Reading
 
-# What a Word document says elsewhere about its paragraphs: which are headings, and their numbers.
-#
-# Automatic numbers ("3.2", "(a)") are not in a paragraph's text, but people ask for them.
-
-_HEADING = re.compile(r"heading (\d)", re.IGNORECASE)
-_PLACE = re.compile(r"%(\d)")
-_LEVELS = 9
 _MOST_COLUMNS = 63  # that Word allows
 _MOST_POINTS = 32_000  # of a series
-_ROMAN = (
-    (1000, "m"), (900, "cm"), (500, "d"), (400, "cd"), (100, "c"), (90, "xc"), (50, "l"),
-    (40, "xl"), (10, "x"), (9, "ix"), (5, "v"), (4, "iv"), (1, "i"),
-)  # fmt: skip
 LONGEST_SLIDE = 20_000  # characters; a slide that has more is a document pasted in
 _TITLE = ("docProps/core.xml", "title")  # where the properties say it
 _TITLES = ("title", "ctrTitle")
 _SMALL_PRINT = ("sldNum", "dt", "ftr", "hdr", "sldImg")  # placeholders with nothing of the slide's
 _NO_TITLES = ("", "powerpoint presentation", "slide 1", "presentation", "untitled")
 _SHAPES = ("sp", "graphicFrame", "grpSp", "cxnSp")
-
-
-@dataclass(frozen=True, slots=True)
-class Style:
-    """A paragraph style: `level` of a heading (0: none), and the list it numbers by."""
-
-    level: int = 0
-    is_title: bool = False
-    list_id: str = ""
-    list_level: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class _NumberingLevel:
-    start: int
-    kind: str
-    pattern: str
-
-
-def read_styles(archive: Archive, part: str) -> dict[str, Style]:
-    """The paragraph styles by id, each with what it takes over from the one it is based on."""
-    with archive.open(part) as member:
-        found = {each.get("styleId", ""): each for each in outermost(member, {"style"})}
-    styles: dict[str, Style] = {}
-    for name in found:
-        chain: list[str] = []
-        while name in found and name not in styles and name not in chain:
-            chain.append(name)
-            name = _value(found[name], "basedOn")
-        for each in reversed(chain):
-            base = styles.get(_value(found[each], "basedOn"), Style())
-            styles[each] = _style(found[each], base)
-    return styles
-
-
-def _style(element: Element, base: Style) -> Style:
-    name = _value(element, "name")
-    named = _HEADING.fullmatch(name)
-    properties = element.find("pPr")
-    level = int(named.group(1)) if named else outline_level(properties) or base.level
-    list_id, list_level = list_place(properties)
-    return Style(
-        level,
-        name.lower() == "title",
-        list_id or base.list_id,
-        list_level if list_id or list_level else base.list_level,
-    )
-
-
-def outline_level(properties: Element | None) -> int:
-    """The level of a heading that a paragraph's properties give it, 0 if none."""
-    level = _number(_value(properties, "outlineLvl"), _LEVELS)
-    return level + 1 if level < _LEVELS else 0
-
-
-def list_place(properties: Element | None) -> tuple[str, int]:
-    """The list and the level in it that a paragraph's properties name, "" if none."""
-    level = _number(_value(properties, "numPr/ilvl"), 0)
-    return _value(properties, "numPr/numId"), min(_LEVELS - 1, level)
-
-
-class Numbers:
-    """Counts the numbered paragraphs of a document, in its order."""
-
-    def __init__(self, numbering: Element | None = None) -> None:
-        self._levels: dict[str, dict[int, _NumberingLevel]] = {}
-        self._abstract: dict[str, str] = {}
-        self._counts: dict[str, list[int]] = defaultdict(lambda: [0] * _LEVELS)
-        for each in () if numbering is None else numbering.iter("abstractNum"):
-            self._levels[each.get("abstractNumId", "")] = dict(map(_level, each.iter("lvl")))
-        for each in () if numbering is None else numbering.iter("num"):
-            self._abstract[each.get("numId", "")] = _value(each, "abstractNumId")
-
-    def next(self, list_id: str, level: int) -> str:
-        """The mark before the next paragraph of a list: "3.2", "•", or nothing."""
-        abstract = self._abstract.get(list_id, "")
-        levels = self._levels.get(abstract, {})
-        if level not in levels:
-            return ""
-        counts = self._counts[abstract]
-        counts[level] = counts[level] + 1 if counts[level] else levels[level].start
-        counts[level + 1 :] = [0] * (_LEVELS - level - 1)
-        if levels[level].kind == "bullet":
-            return "•"
-        return _PLACE.sub(
-            lambda match: self._shown(abstract, int(match[1]) - 1), _mark(levels, level)
-        )
-
-    def _shown(self, abstract: str, level: int) -> str:
-        known = self._levels[abstract].get(level)
-        if known is None:
-            return ""
-        return _in_kind(self._counts[abstract][level] or known.start, known.kind)
-
-
-def _mark(levels: dict[int, _NumberingLevel], level: int) -> str:
-    return "" if levels[level].kind == "none" else levels[level].pattern
-
-
-def _level(element: Element) -> tuple[int, _NumberingLevel]:
-    start = max(1, _number(_value(element, "start"), 1))
-    known = _NumberingLevel(start, _value(element, "numFmt"), _value(element, "lvlText"))
-    return _number(element.get("ilvl", ""), 0), known
-
-
-def _in_kind(number: int, kind: str) -> str:
-    """A number as the list writes it."""
-    if kind in ("lowerLetter", "upperLetter") and number <= 26 * 20:
-        letters = chr(ord("a") + (number - 1) % 26) * ((number - 1) // 26 + 1)
-        return letters.upper() if kind == "upperLetter" else letters
-    if kind in ("lowerRoman", "upperRoman") and number < 4_000:
-        letters = _roman(number)
-        return letters.upper() if kind == "upperRoman" else letters
-    return f"{number:02}" if kind == "decimalZero" else str(number)
-
-
-def _roman(number: int) -> str:
-    written = ""
-    for value, letters in _ROMAN:
-        written += letters * (number // value)
-        number %= value
-    return written
-
-
-def _value(element: Element | None, name: str) -> str:
-    """The value of a property, empty if it is not given."""
-    found = None if element is None else element.find(name)
-    return "" if found is None else found.get("val", "")
-
-
-def _number(text: str, otherwise: int) -> int:
-    return int(text) if text.isascii() and text.isdigit() and len(text) < 7 else otherwise
 
 
 # Words in the drawings of Office files: paragraphs in shapes, charts as tables, diagrams.
@@ -228,7 +92,7 @@ def _points(element: Element | None) -> list[str]:
     said in several levels, the innermost first."""
     cells: list[list[str]] = []
     for point in () if element is None else element.iter("pt"):
-        place = min(_number(point.get("idx", ""), len(cells)), _MOST_POINTS)
+        place = min(whole(point.get("idx", ""), len(cells)), _MOST_POINTS)
         cells += [[] for _ in range(place + 1 - len(cells))]
         cells[place] += (each.text or "" for each in point.iter("v"))
     return [" ".join(reversed(cell)) for cell in cells]
@@ -357,7 +221,7 @@ class _Body:
             self.warnings.append(f"A part of this document is damaged and was left out ({part}).")
 
     def _style(self, paragraph: Element) -> tuple[str, Style, Element | None]:
-        name = _value(paragraph, "pPr/pStyle")
+        name = property_of(paragraph, "pPr/pStyle")
         return name, self._styles.get(name, Style()), paragraph.find("pPr")
 
     def _mark(self, properties: Element | None, style: Style) -> str:
@@ -376,7 +240,7 @@ def _table(table: Element) -> tuple[list[list[str]], int, list[Merged]]:
     areas: dict[tuple[int, int], Merged] = {}
     going_on: dict[int, tuple[int, int]] = {}  # by column: the cell that the next row may go on
     for number, row in enumerate(_inside(table, "tr"), 1):
-        before = _number(_value(row, "trPr/gridBefore"), 0)  # columns that it leaves out
+        before = whole(property_of(row, "trPr/gridBefore"), 0)  # columns that it leaves out
         cells = [""] * min(_MOST_COLUMNS, before)
         for cell in _inside(row, "tc"):
             column, span = len(cells), _columns(cell)
@@ -392,7 +256,7 @@ def _table(table: Element) -> tuple[list[list[str]], int, list[Merged]]:
 
 
 def _columns(cell: Element) -> int:
-    return min(_MOST_COLUMNS, max(1, _number(_value(cell, "tcPr/gridSpan"), 1)))
+    return min(_MOST_COLUMNS, max(1, whole(property_of(cell, "tcPr/gridSpan"), 1)))
 
 
 def _goes_on(cell: Element) -> bool:
@@ -425,7 +289,7 @@ def paragraph_text(element: Element) -> str:
 def _collect(element: Element, pieces: list[str]) -> None:
     for child in element:
         if child.tag == "t":
-            above = _value(element, "rPr/vertAlign") == "superscript"
+            above = property_of(element, "rPr/vertAlign") == "superscript"
             pieces.append(raised(child.text or "", pieces) if above else child.text or "")
         elif child.tag in _BREAKS:
             pieces.append(_BREAKS[child.tag])
