@@ -79,6 +79,22 @@ def test_numbers_that_word_makes_are_read(read):
     assert text.split("\n") == ["3. Term", "3.i Start", "3.ii End", "4. Fees", "4.i Due"]
 
 
+def typed(text: str) -> str:
+    return f"<m:r><m:t>{text}</m:t></m:r>"
+
+
+def num(text: str) -> str:
+    return f"<m:num>{typed(text)}</m:num>"
+
+
+def den(text: str) -> str:
+    return f"<m:den>{typed(text)}</m:den>"
+
+
+def base(text: str) -> str:
+    return f"<m:e>{typed(text)}</m:e>"
+
+
 COUNTED = (
     '<w:lvl w:ilvl="0"><w:numFmt w:val="decimal"/><w:lvlText w:val="%1."/></w:lvl>'
     '<w:lvl w:ilvl="1"><w:numFmt w:val="decimal"/><w:lvlText w:val="%1.%2"/></w:lvl>'
@@ -126,6 +142,42 @@ def test_what_was_deleted_is_not_read_and_what_was_inserted_is(read):
         "<w:ins><w:r><w:t>new</w:t></w:r></w:ins><w:r><w:tab/><w:t>text</w:t></w:r></w:p>"
     )
     assert read(docx(body)).pages[0].text == "new text"
+
+
+@pytest.mark.parametrize(
+    ("inside", "line"),
+    [
+        (f"<m:f>{num('1')}{den('2')}</m:f>", "1/2"),
+        (f"{typed('2')}<m:f>{num('1')}{den('2')}</m:f>", "2 1/2"),
+        (f"<m:f>{num('a+b')}{den('1.5')}</m:f>", "(a+b)/1.5"),
+        (f"<m:f><m:fPr><m:type m:val='noBar'/></m:fPr>{num('n')}{den('k')}</m:f>", "n k"),
+        (f"<m:sSup>{base('x')}<m:sup>{typed('2')}</m:sup></m:sSup>", "x^2"),
+        (f"<m:sSub>{base('x')}<m:sub>{typed('i+1')}</m:sub></m:sSub>", "x_(i+1)"),
+        (f"<m:rad><m:deg/>{base('9')}</m:rad>", "√9"),
+        (f"{typed('2')}<m:d>{base('a+b')}</m:d>", "2(a+b)"),
+        (f"<m:d><m:dPr><m:begChr m:val='['/><m:endChr/></m:dPr>{base('a')}</m:d>", "[a"),
+        (f"<m:nary><m:sub>{typed('1')}</m:sub><m:sup/>{base('x')}</m:nary>", "∫_1x"),
+    ],
+)
+def test_a_formula_is_read_in_one_line(read, inside, line):
+    words = "<w:r><w:t>{}</w:t></w:r>"
+    whole = f'<m:oMath xmlns:m="urn:m">{inside}</m:oMath>'
+    body = f"<w:p>{words.format('Take ')}{whole}{words.format(' of it')}</w:p>"
+    assert read(docx(body)).pages[0].text == f"Take {line} of it"
+
+
+def test_a_fraction_behind_a_number_stands_apart(read):
+    fraction = f'<m:oMath xmlns:m="urn:m"><m:f>{num("1")}{den("2")}</m:f></m:oMath>'
+    assert read(docx(f"<w:p><w:r><w:t>2</w:t></w:r>{fraction}</w:p>")).pages[0].text == "2 1/2"
+
+
+def test_boxes_and_ticks_of_wingdings_are_read(read):
+    codes = ["F0FE", "F0FD", "F0A8", "006F", "F0FC", "F0B7"]
+    runs = "".join(f'<w:r><w:sym w:font="Wingdings" w:char="{each}"/></w:r>' for each in codes)
+    others = "".join(
+        f'<w:r><w:sym w:font="{font}" w:char="F052"/></w:r>' for font in ("Wingdings 2", "Symbol")
+    )
+    assert read(docx(f"<w:p>{runs}{others}</w:p>")).pages[0].text == "☑☒☐☐✓•☑•"
 
 
 def test_notes_headers_and_footers_come_last(read):

@@ -15,6 +15,7 @@ from xml.etree.ElementTree import Element
 from rag_app.errors import DamagedFile
 from rag_app.reading.archive import Archive
 from rag_app.reading.encodings import decode_html
+from rag_app.reading.formulas import formula
 from rag_app.reading.limits import Limits
 from rag_app.reading.markup import (
     finished,
@@ -101,6 +102,14 @@ def _points(element: Element | None) -> list[str]:
 _BLOCKS = frozenset(["p", "tbl", "altChunk"])
 _SKIP = frozenset(["Fallback", "del", "moveFrom", "delText", "instrText", "sectPr"])
 _BREAKS = {"tab": "\t", "br": "\n", "cr": "\n", "noBreakHyphen": "-", "softHyphen": "\u00ad"}
+_BOXES = {  # and ticks, which say what was chosen
+    "wingdings": {
+        0x6F: "☐", 0x71: "☐", 0x78: "☒", 0xA8: "☐", 0xFB: "✗", 0xFC: "✓", 0xFD: "☒", 0xFE: "☑",
+    },
+    "wingdings 2": {
+        0x4F: "✗", 0x50: "✓", 0x51: "☒", 0x52: "☑", 0x53: "☒", 0x54: "☒", 0xA3: "☐",
+    },
+}  # fmt: skip
 _ENTRY_STYLES = ("toc", "tableoffigures")  # lines of a table of contents are no headings
 _NOTES = (
     ("footnotes", "footnote", "Footnotes"),
@@ -294,7 +303,10 @@ def _collect(element: Element, pieces: list[str]) -> None:
         elif child.tag in _BREAKS:
             pieces.append(_BREAKS[child.tag])
         elif child.tag == "sym":
-            pieces.append(_symbol(child.get("char", "")))
+            pieces.append(_symbol(child.get("char", ""), child.get("font", "")))
+        elif child.tag == "oMath":
+            apart = child.find("f") is not None and pieces and pieces[-1][-1:].isdigit()
+            pieces.append(f" {formula(child)}" if apart else formula(child))
         elif child.tag not in ("pPr", "rPr", "tblPr", "tcPr", "trPr"):
             nested = child.tag in ("p", "tr", "txbxContent")
             if nested and pieces and not pieces[-1].endswith("\n"):
@@ -306,12 +318,16 @@ def _collect(element: Element, pieces: list[str]) -> None:
                 pieces.append("\n")
 
 
-def _symbol(code: str) -> str:
-    """A character of a symbol font: those of Word's private range are only bullets and ticks."""
+def _symbol(code: str, font: str) -> str:
+    """A character of a symbol font: those of Word's private range are bullets, but for the boxes
+    and ticks."""
     try:
         number = int(code, 16)
     except ValueError:
         return ""
+    box = _BOXES.get(font.lower(), {}).get(number & 0xFF)
+    if box:
+        return box
     return "•" if 0xE000 <= number <= 0xF8FF or number > 0xFFFF else chr(number)
 
 
