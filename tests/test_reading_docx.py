@@ -144,6 +144,13 @@ def test_what_was_deleted_is_not_read_and_what_was_inserted_is(read):
     assert read(docx(body)).pages[0].text == "new text"
 
 
+def test_hidden_text_is_not_read(read):
+    run = "<w:r><w:rPr><w:vanish{}/></w:rPr><w:t>{}</w:t></w:r>"
+    whole = paragraph("gone").replace("<w:r>", "<w:r><w:rPr><w:vanish/></w:rPr>")
+    body = "<w:p>" + run.format(' w:val="0"', "Shown") + run.format("", " secret") + "</w:p>"
+    assert read(docx(body + whole)).pages[0].text == "Shown"
+
+
 @pytest.mark.parametrize(
     ("inside", "line"),
     [

@@ -1,7 +1,7 @@
 """Reads Word documents (.docx) and PowerPoint presentations (.pptx) of today.
 
 Of Word: sections under their headings, tables as rows, notes at the end. What Word shows is read:
-text that was deleted with tracked changes is left out. Of PowerPoint: a slide is a page, its title
+text that was deleted with tracked changes, or is hidden, is left out. Of PowerPoint: a slide is a page, its title
 a heading, notes below; its shapes are read as they stand on it, from top to bottom."""
 
 from __future__ import annotations
@@ -101,6 +101,7 @@ def _points(element: Element | None) -> list[str]:
 
 _BLOCKS = frozenset(["p", "tbl", "altChunk"])
 _SKIP = frozenset(["Fallback", "del", "moveFrom", "delText", "instrText", "sectPr"])
+_PROPERTIES = ("pPr", "rPr", "tblPr", "tcPr", "trPr")
 _BREAKS = {"tab": "\t", "br": "\n", "cr": "\n", "noBreakHyphen": "-", "softHyphen": "\u00ad"}
 _BOXES = {  # and ticks, which say what was chosen
     "wingdings": {
@@ -260,7 +261,7 @@ def _table(table: Element) -> tuple[list[list[str]], int, list[Merged]]:
             going_on[column] = place
             cells += ["" if goes_on else paragraph_text(cell), *[""] * (span - 1)]
         rows.append(cells)
-        header_rows += header_rows == number - 1 and _is_header(row)
+        header_rows += header_rows == number - 1 and _is_on(row, "trPr/tblHeader")
     return rows, header_rows, [each for each in areas.values() if each.is_several]
 
 
@@ -274,8 +275,9 @@ def _goes_on(cell: Element) -> bool:
     return merge is not None and merge.get("val", "continue") != "restart"
 
 
-def _is_header(row: Element) -> bool:
-    said = row.find("trPr/tblHeader")
+def _is_on(element: Element, name: str) -> bool:
+    """Whether an element has a property that is there or not, and is not switched off."""
+    said = element.find(name)
     return said is not None and said.get("val", "true") not in ("0", "false", "off")
 
 
@@ -307,7 +309,7 @@ def _collect(element: Element, pieces: list[str]) -> None:
         elif child.tag == "oMath":
             apart = child.find("f") is not None and pieces and pieces[-1][-1:].isdigit()
             pieces.append(f" {formula(child)}" if apart else formula(child))
-        elif child.tag not in ("pPr", "rPr", "tblPr", "tcPr", "trPr"):
+        elif child.tag not in _PROPERTIES and not _is_on(child, "rPr/vanish"):
             nested = child.tag in ("p", "tr", "txbxContent")
             if nested and pieces and not pieces[-1].endswith("\n"):
                 pieces.append("\n")
