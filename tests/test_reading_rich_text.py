@@ -103,6 +103,37 @@ def test_a_text_of_opendocument_is_read(file):
     )
 
 
+NOTE = (
+    "<text:note><text:note-citation>1</text:note-citation><text:note-body><text:p>Net of tax"
+    "</text:p></text:note-body></text:note>"
+)
+
+
+@pytest.mark.parametrize("shape", ["custom-shape", "rect", "frame"])
+def test_the_text_of_a_shape_is_apart_from_its_paragraph(file, shape):
+    box = f"<draw:{shape}><text:p>Box one</text:p><text:p>two</text:p></draw:{shape}>"
+    body = f"<text:p>{box}The paragraph.</text:p>"
+    body += f"<text:list><text:list-item><text:p>{box}Item</text:p></text:list-item></text:list>"
+    text = read_odt(file(opendocument("text", body)), limits=Limits()).pages[0].text
+    assert text == "The paragraph.\n\nBox one\n\ntwo\n\n- Item\nBox one\ntwo"
+
+
+def test_a_box_in_a_box_is_read_once(file):
+    inner = "<draw:frame><draw:text-box><text:p>inner</text:p></draw:text-box></draw:frame>"
+    outer = f"<draw:frame><draw:text-box><text:p>outer{inner}</text:p></draw:text-box></draw:frame>"
+    body = f"<text:p>Around.{outer}</text:p>"
+    text = read_odt(file(opendocument("text", body)), limits=Limits()).pages[0].text
+    assert text == "Around.\n\nouter\n\ninner"
+
+
+def test_a_note_in_a_cell_is_read_once(file):
+    cells = (f"<text:p>Price{NOTE}</text:p>", "<text:p>5</text:p>")
+    row = "".join(f"<table:table-cell>{each}</table:table-cell>" for each in cells)
+    body = f"<table:table><table:table-row>{row}</table:table-row></table:table>"
+    text = read_odt(file(opendocument("text", body)), limits=Limits()).pages[0].text
+    assert text == "Price [Net of tax] | 5"
+
+
 def test_an_opendocument_with_a_password_says_so(file):
     data = opendocument("text", "<text:p>x</text:p>", manifest="<f><encryption-data/></f>")
     with pytest.raises(UnsupportedFormat, match="password"):

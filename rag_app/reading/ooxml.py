@@ -1,8 +1,9 @@
 """Reads Word documents (.docx) and PowerPoint presentations (.pptx) of today.
 
 Of Word: sections under their headings, tables as rows, notes at the end. What Word shows is read:
-text that was deleted with tracked changes, or is hidden, is left out. Of PowerPoint: a slide is a page, its title
-a heading, notes below; its shapes are read as they stand on it, from top to bottom."""
+text that was deleted with tracked changes, or is hidden, is left out. Of PowerPoint: a slide is a
+page, its title a heading, notes below; its shapes are read as they stand on it, from top to
+bottom."""
 
 from __future__ import annotations
 

@@ -66,13 +66,13 @@ def _add(element: Element, sections: PageBuilder) -> None:
     if element.tag == "h":
         level = element.get("outline-level", "1")
         sections.heading(_text(element), int(level) if level.isdecimal() else 1)
+        _add_inside(element, sections)
     elif element.tag == "p":
         if element.get("style-name") == "Title":
             sections.heading(_text(element), 1)
         else:
             sections.paragraph(_text(element))
-        for inner in element.iter("frame"):
-            _add_inside(inner, sections)
+        _add_inside(element, sections)
     elif element.tag == "list":
         for line in _items(element):
             sections.paragraph(line, tight=True)
@@ -83,10 +83,11 @@ def _add(element: Element, sections: PageBuilder) -> None:
 
 
 def _add_inside(element: Element, sections: PageBuilder) -> None:
+    """Add the texts in an element: of a paragraph those of its shapes, but not its notes."""
     for child in element:
-        if child.tag in _TEXTS and child.tag != "frame":
+        if child.tag in _TEXTS:
             _add(child, sections)
-        elif child.tag not in ("frame", "note"):
+        elif child.tag != "note":
             _add_inside(child, sections)
 
 
@@ -98,9 +99,8 @@ def _items(element: Element, depth: int = 0) -> Iterator[str]:
             if child.tag == "list":
                 yield from _items(child, depth + 1)
             elif child.tag in ("p", "h"):
-                text = _text(child).strip()
-                if text:
-                    yield f"{mark}{text}"
+                for line in _lines([child]):
+                    yield f"{mark}{line}"
                     mark = ""
 
 
@@ -115,9 +115,7 @@ def _add_table(table: Element, sections: PageBuilder) -> None:
 def _texts_of(row: Element) -> list[str]:
     """The cells of a row. What is said to repeat is read once: only empty cells repeat much."""
     return [
-        " ".join(_text(each) for each in cell.iter() if each.tag in ("p", "h"))
-        if cell.tag == "table-cell"
-        else ""
+        " ".join(_lines(cell)) if cell.tag == "table-cell" else ""
         for cell in row
         if cell.tag in _CELLS
     ]
@@ -148,7 +146,7 @@ def _inside(element: Element, tag: str) -> Iterator[Element]:
 
 
 def _text(element: Element) -> str:
-    """The text of one paragraph; that of frames in it is left to others, notes are in brackets."""
+    """The text of one paragraph; that of shapes in it is left to others, notes are in brackets."""
     pieces = [element.text or ""]
     for child in element:
         if child.tag == "s":
@@ -158,9 +156,9 @@ def _text(element: Element) -> str:
             pieces.append("\t" if child.tag == "tab" else "\n")
         elif child.tag == "note":
             body = child.find("note-body")
-            words = "" if body is None else " ".join(_text(each) for each in body)
-            pieces.append(f" [{words.strip()}]")
-        elif child.tag != "frame":
+            words = "" if body is None else " ".join(_lines(body))
+            pieces.append(f" [{words}]")
+        elif child.tag not in _TEXTS:
             pieces.append(_text(child))
         pieces.append(child.tail or "")
     return "".join(pieces)
@@ -189,9 +187,13 @@ def _add_slide(slide: Element, sections: PageBuilder) -> None:
         sections.paragraph("Notes: " + "\n".join(notes))
 
 
-def _lines(element: Element) -> Iterator[str]:
-    for each in element.iter():
+def _lines(elements: Iterable[Element]) -> Iterator[str]:
+    """The paragraphs in elements that are not empty, each with its notes; those in its shapes are
+    lines of their own."""
+    for each in elements:
         if each.tag in ("p", "h"):
             text = _text(each).strip()
             if text:
                 yield text
+        if each.tag != "note":
+            yield from _lines(each)
