@@ -157,6 +157,7 @@ def test_hidden_text_is_not_read(read):
         (f"<m:f>{num('1')}{den('2')}</m:f>", "1/2"),
         (f"{typed('2')}<m:f>{num('1')}{den('2')}</m:f>", "2 1/2"),
         (f"<m:f>{num('a+b')}{den('1.5')}</m:f>", "(a+b)/1.5"),
+        (f"<m:f>{num('(a+b)')}{den('(a)(b)')}</m:f>", "(a+b)/((a)(b))"),
         (f"<m:f><m:fPr><m:type m:val='noBar'/></m:fPr>{num('n')}{den('k')}</m:f>", "n k"),
         (f"<m:sSup>{base('x')}<m:sup>{typed('2')}</m:sup></m:sSup>", "x^2"),
         (f"<m:sSub>{base('x')}<m:sub>{typed('i+1')}</m:sub></m:sSub>", "x_(i+1)"),
@@ -185,6 +186,12 @@ def test_boxes_and_ticks_of_wingdings_are_read(read):
         f'<w:r><w:sym w:font="{font}" w:char="F052"/></w:r>' for font in ("Wingdings 2", "Symbol")
     )
     assert read(docx(f"<w:p>{runs}{others}</w:p>")).pages[0].text == "☑☒☐☐✓•☑•"
+
+
+@pytest.mark.parametrize("code", ["-1", "D800", "110000", "none"])
+def test_a_symbol_that_is_no_character_leaves_the_text(read, code):
+    run = f'<w:r><w:sym w:font="Own" w:char="{code}"/><w:t>Still here.</w:t></w:r>'
+    assert read(docx(f"<w:p>{run}</w:p>")).pages[0].text.removeprefix("•") == "Still here."
 
 
 def test_notes_headers_and_footers_come_last(read):

@@ -39,6 +39,13 @@ def test_a_table_on_a_slide_reads_as_rows(read):
     assert read(pptx(frame)).pages[0].text == "a | b\na | b"
 
 
+def test_a_formula_on_a_slide_is_read_in_one_line(read):
+    parts = "<num><a:t>1</a:t></num><den><a:t>2</a:t></den>"
+    formula = f"<a:r><a:t>Take 3</a:t></a:r><oMath><f>{parts}</f></oMath>"
+    slide = shape("of").replace("<a:p>", f"<a:p>{formula}")
+    assert read(pptx(slide)).pages[0].text == "Take 3 1/2of"
+
+
 def test_after_a_slide_without_words_the_others_keep_their_numbers(read):
     reading = read(pptx(shape("one"), shape(""), shape("three")))
     assert [(page.number, page.label) for page in reading.pages] == [(1, ""), (2, "slide 3")]

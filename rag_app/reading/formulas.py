@@ -8,11 +8,11 @@ _PROPERTIES = ("rPr", "ctrlPr")
 _SIGNS = {"sup": "^", "sub": "_"}  # before what is set higher or lower
 
 
-def formula(element: Element) -> str:
-    """A formula, or a part of one. What it only shows by its place is said with signs: a fraction,
-    a power, a root, brackets."""
+def formula(element: Element, before: str = "") -> str:
+    """A formula, or a part of one, behind the text `before`. What it only shows by its place is
+    said with signs: a fraction, apart from a whole number before it, a power, a root, brackets."""
     if element.tag == "f":
-        return _fraction(element)
+        return f" {_fraction(element)}" if before[-1:].isdigit() else _fraction(element)
     if element.tag == "rad":
         return f"{_part(element, 'deg')}√{_one(_part(element, 'e'))}"
     if element.tag == "d":
@@ -23,16 +23,14 @@ def formula(element: Element) -> str:
     if element.tag in _SIGNS:
         raised = _inside(element)
         return f"{_SIGNS[element.tag]}{_one(raised)}" if raised else ""
-    return element.text or "" if element.tag == "t" else _inside(element)
+    return element.text or "" if element.tag == "t" else _inside(element, before)
 
 
-def _inside(element: Element) -> str:
-    """What stands in an element, a whole number apart from the fraction behind it."""
+def _inside(element: Element, before: str = "") -> str:
     line = ""
     for child in element:
         if child.tag not in _PROPERTIES:
-            apart = child.tag == "f" and line[-1:].isdigit()
-            line += f" {formula(child)}" if apart else formula(child)
+            line += formula(child, line or before)
     return line
 
 
@@ -50,8 +48,9 @@ def _part(element: Element, name: str) -> str:
 
 def _one(text: str) -> str:
     """A part that is more than a name or number in brackets, as it has to be in one line."""
-    is_one = text.replace(".", "").replace(",", "").isalnum()
-    return text if is_one or not text or text[0] + text[-1] == "()" else f"({text})"
+    is_one = not text or text.replace(".", "").replace(",", "").isalnum()
+    in_brackets = text.startswith("(") and text.find(")") == len(text) - 1
+    return text if is_one or in_brackets else f"({text})"
 
 
 def _said(element: Element, path: str, otherwise: str) -> str:

@@ -70,13 +70,21 @@ def add_drawings(archive: Archive, part: str, sections: PageBuilder) -> None:
 def paragraphs(element: Element) -> Iterator[str]:
     """The paragraphs in a shape that are not empty."""
     for paragraph in element.iter("p"):
-        text = "".join(
-            "\n" if each.tag == "br" else each.text or ""
-            for each in paragraph.iter()
-            if each.tag in ("t", "br")
-        ).strip()
+        text = _words(paragraph).strip()
         if text:
             yield text
+
+
+def _words(element: Element, before: str = "") -> str:
+    words = before
+    for child in element:
+        if child.tag == "oMath":
+            words += formula(child, words)
+        elif child.tag in ("t", "br"):
+            words += "\n" if child.tag == "br" else child.text or ""
+        else:
+            words = _words(child, words)
+    return words
 
 
 def _chart_rows(chart: Element) -> Iterator[list[str]]:
@@ -308,8 +316,7 @@ def _collect(element: Element, pieces: list[str]) -> None:
         elif child.tag == "sym":
             pieces.append(_symbol(child.get("char", ""), child.get("font", "")))
         elif child.tag == "oMath":
-            apart = child.find("f") is not None and pieces and pieces[-1][-1:].isdigit()
-            pieces.append(f" {formula(child)}" if apart else formula(child))
+            pieces.append(formula(child, pieces[-1] if pieces else ""))
         elif child.tag not in _PROPERTIES and not _is_on(child, "rPr/vanish"):
             nested = child.tag in ("p", "tr", "txbxContent")
             if nested and pieces and not pieces[-1].endswith("\n"):
@@ -331,7 +338,7 @@ def _symbol(code: str, font: str) -> str:
     box = _BOXES.get(font.lower(), {}).get(number & 0xFF)
     if box:
         return box
-    return "•" if 0xE000 <= number <= 0xF8FF or number > 0xFFFF else chr(number)
+    return "•" if not 0 <= number < 0xD800 and not 0xF900 <= number <= 0xFFFF else chr(number)
 
 
 def read_pptx(path: Path, *, limits: Limits, on_page: Told = untold) -> Reading:
