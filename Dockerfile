@@ -22,7 +22,8 @@ COPY --from=build /models /models
 COPY app.py ./
 COPY .streamlit/config.toml .streamlit/
 # Given its own address, Streamlit does not ask the internet for it when it listens everywhere.
-ENV RAG_APP_DATA_DIR=/data RAG_APP_MODELS_DIR=/models HF_HUB_OFFLINE=1 PYTHONUNBUFFERED=1 STREAMLIT_BROWSER_SERVER_ADDRESS=localhost
+ARG WRITER=default
+ENV RAG_APP_WRITER=$WRITER RAG_APP_DATA_DIR=/data RAG_APP_MODELS_DIR=/models HF_HUB_OFFLINE=1 PYTHONUNBUFFERED=1 STREAMLIT_BROWSER_SERVER_ADDRESS=localhost
 # Who reaches the published port may use the app, unless RAG_APP_SIGN_IN says otherwise: docs/server.md
 ENV RAG_APP_SIGN_IN=none RAG_APP_OPEN_TO_ALL=yes
 USER app

@@ -22,6 +22,7 @@ from pydantic import (
     model_validator,
 )
 from pydantic_settings import BaseSettings, SettingsConfigDict
+from pydantic_settings import SettingsError as UnreadableSetting
 
 from rag_app.addresses import PORTS, checked_files_url, checked_url, is_loopback
 from rag_app.errors import SettingsError
@@ -441,6 +442,8 @@ class Settings(BaseSettings):
             raise SettingsError(
                 f"RAG_APP_{name} cannot be {given_as}: {first['msg'].lower()}."
             ) from None
+        except UnreadableSetting as error:  # a file of secrets, as a rule
+            raise SettingsError(f"A setting cannot be read: {error} ({error.__cause__}).") from None
 
     @property
     def folder(self) -> Path:

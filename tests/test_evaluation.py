@@ -65,6 +65,14 @@ def test_retrievers_stand_side_by_side(library, asked):
     assert (found.questions, found.documents, found.pages) == (3, 2, 2)
 
 
+def test_wanted_pages_may_be_named_by_the_id_of_their_document(library):
+    asked = EvaluationQuestion(
+        "a", ASKED[0]["question"], pages={(library.document("ferry.txt").id, 1): 1.0}
+    )
+    (found,) = evaluate(library, [asked], ["bm25"], answers=False).findings
+    assert found.page_recall[1] == found.mrr == 1.0
+
+
 class Scripted:
     """Says what it is told to: question -> (short answer, the sentence it quotes, confidence)."""
 

@@ -232,6 +232,10 @@ def test_settings_may_stand_in_files(tmp_path, monkeypatch):
 
     with pytest.raises(SettingsError, match="RAG_APP_SECRETS_DIR cannot be"):
         Settings.load()
+    (tmp_path / "rag_app_cookie_secret").write_bytes(b"\xff" * 32)
+    monkeypatch.setenv("RAG_APP_SECRETS_DIR", str(tmp_path))
+    with pytest.raises(SettingsError, match=r"A setting cannot be read: .*cookie_secret"):
+        Settings.load()
 
 
 ENDS_WHILE_MODELS_COMPUTE = """

@@ -46,7 +46,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     arguments = parser().parse_args(argv)
     try:
         run: Callable[[argparse.Namespace], int] = arguments.run
-        return run(arguments)
+        status = run(arguments)
+        sys.stdout.flush()  # a reader that has gone is noticed here, not at the very end
+        return status
     except (BadUse, UnfitFile) as error:
         return _fail(str(error), 2)
     except RagAppError as error:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from html import escape
 from itertools import islice
 
@@ -68,7 +69,7 @@ def evaluate(
     """Retrievers side by side on the questions with known pages, answers on those with known ones.
 
     Raises UnknownDocument for a document that a question names and the library lacks."""
-    checked = [(one, _ids(library, one)) for one in asked]
+    checked = [(_named(library, one), _ids(library, one)) for one in asked]
     findings: list[Finding] = []
     placed = [(one, ids) for one, ids in checked if one.pages]
     for name in retrievers if placed else ():
@@ -85,10 +86,16 @@ def evaluate(
     )
 
 
+def _named(library: Library, asked: EvaluationQuestion) -> EvaluationQuestion:
+    """A question whose wanted pages are those of documents by their names, as what is found is:
+    they may be given by ids. Those documents must be there."""
+    names = {each: library.document(each).name for each in asked.documents}
+    pages = {(names[each], page): weight for (each, page), weight in (asked.pages or {}).items()}
+    return replace(asked, pages=pages or None)
+
+
 def _ids(library: Library, asked: EvaluationQuestion) -> list[str] | None:
-    """The ids of the documents that a question is asked of; those it wants must be there."""
-    for name in asked.documents:
-        library.document(name)
+    """The ids of the documents that a question is asked of."""
     return None if asked.within is None else [library.document(name).id for name in asked.within]
 
 
