@@ -161,3 +161,8 @@ def test_a_number_in_words_is_that_number_and_no_other(number):
 @given(st.text(max_size=60) | st.text("0123 .,", max_size=40))
 def test_no_text_lacks_its_own_figures(text):
     assert not missing(text, known_figures(text))
+
+
+def test_decimals_of_three_places_are_those_without_their_last_nought():
+    assert missing("The coupon is 4.25%.", known_figures("4.250% notes due 2030")) == []
+    assert missing("The amount is £20.", known_figures("Fee: £20,000")) != []

@@ -152,3 +152,18 @@ def test_without_a_model_the_documents_words_are_quoted_and_a_note_says_why(libr
     answer = ask(library, question, "German")
     assert "four euros" in answer.text and answer.citations
     assert answer.notes[-1] == Note(NoteKind.LANGUAGE_NEEDS_MODEL, ("German",))
+
+
+@pytest.mark.parametrize(
+    ("wish", "language"),
+    [
+        ("German translation please", "German"),
+        ("translate section 3 into the German language", "German"),
+        ("Übersetzung Englisch", "English"),
+        ("translate this as French", "French"),
+        ("Translate the Spanish lease please", ""),
+        ("Translate this letter from German", ""),
+    ],
+)
+def test_a_language_before_all_else_or_at_the_end_is_the_one_that_is_wished_for(wish, language):
+    assert language_into(wish) == language

@@ -34,11 +34,13 @@ _OF_TASK = re.compile(
     r"\b(?:in|into|auf|ins|en|al)\s+(\w+)(?=\W*\Z|\s*[.,;:!?)]|\s+(\w+))", re.IGNORECASE
 )
 _INTO = re.compile(  # "in plain German"; "in der deutschen Fassung" says where something stands
-    r"\b(?:in|into|to|auf|ins|en|al|a|vers)\s+(?:l[ae]\s+|l['’])?"
+    r"\b(?:into\s+the|in|into|to|auf|ins|en|al|a|vers)\s+(?:l[ae]\s+|l['’])?"
     r"(\w+)(?=(?:(?<=\w{4})\s+(\w+))?)",
     re.IGNORECASE,
 )
 _GOES_ON = STOP | {"please", "pls", "bitte", "por", "für", "von", "de", "para", "und", "y"}
+_SOURCE = {"from", "out", "of", "aus", "von", "vom", "de", "del", "du", "desde"}
+_WORD = re.compile(r"\w+")
 _PLEASE = r"(?:please|pls|bitte|por\s+favor|s['’]il\s+(?:te|vous)\s+pla[iî]t)"
 _WISH = re.compile(  # and nothing else: "Courses in French: …" is a topic
     rf"\W*(?:{_PLEASE}\W+)?(?:(?:answer|reply|respond|write|antworte|schreib|schreibe|responde|"
@@ -89,7 +91,19 @@ def language_into(wish: str) -> str:
         language_called(word) or (language_called(after) if word.lower() not in STOP else "")
         for word, after in found
     )
-    return next(filter(None, named), "")
+    return next(filter(None, named), "") or _named_alone(wish)
+
+
+def _named_alone(wish: str) -> str:
+    """The language that a wish names before all else, or last, if it does not come from there:
+    "German translation please", "translate this as French". "The German contract" is in it."""
+    words = _WORD.findall(wish.partition(": ")[0])
+    for at in reversed(range(len(words))):
+        ends = all(word.lower() in _GOES_ON for word in words[at + 1 : at + 2])
+        goes = at == 0 or (ends and words[at - 1].lower() not in _SOURCE)
+        if goes and (named := language_called(words[at])):
+            return named
+    return ""
 
 
 class InLanguage:

@@ -221,12 +221,17 @@ def _values(number: str) -> set[str]:
     if whole:
         values.add(_plain("".join(parts)))
     head = number[: -len(parts[-1]) - 1]
-    if whole and len(parts) == 2 and parts[0].strip("0"):
+    if whole and len(parts) == 2 and parts[0].strip("0") and not _is_rate(number, parts):
         # Of a thousand and of a decimal with its noughts: "20,000" is no other way to write 20.
         values.add(".".join(parts))
     elif len(parts) == 2 or (_GROUPED.fullmatch(head) and number[len(head)] != head[len(parts[0])]):
         values.add(_plain(f"{''.join(parts[:-1])}.{parts[-1]}"))
     return values or {".".join(map(_plain, parts))}
+
+
+def _is_rate(number: str, parts: Sequence[str]) -> bool:
+    """Whether three figures may be decimals with a nought more than is said: "4.250%" is 4.25%."""
+    return "." in number and bool(parts[1].strip("0"))
 
 
 def _scaled(number: str, power: int) -> set[str]:

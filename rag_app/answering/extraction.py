@@ -28,7 +28,7 @@ from rag_app.answering.span_model import (
 )
 from rag_app.retrieval.embedding import Embedder
 from rag_app.retrieval.ranking import TOKEN, rarity, stems, telling
-from rag_app.text.languages import compared, is_english
+from rag_app.text.languages import compared, language_of_question
 from rag_app.text.sentences import one_line, sentences
 from rag_app.types import Draft, Passage, Span
 
@@ -79,6 +79,8 @@ _LISTS = re.compile(
     r"|(?:what|who|which|where) (?:are|were)\b)"
 )
 
+_BEGINS_ABROAD = re.compile(r"(?:was|am|has)\b")  # other questions, in German and Spanish
+
 
 def form(question: str) -> AnswerType:
     """The form of answer that fits a question."""
@@ -87,8 +89,8 @@ def form(question: str) -> AnswerType:
     if _EXPLAINS.match(bare):
         return AnswerType.EXPLANATION
     if _DECIDES.match(bare):
-        # "Was", "am" and "has" begin other questions in German and Spanish.
-        return AnswerType.DECISION if is_english(question) else AnswerType.FACT
+        other = _BEGINS_ABROAD.match(bare) and language_of_question(question) != "en"
+        return AnswerType.FACT if other else AnswerType.DECISION
     return AnswerType.LIST if _LISTS.match(bare) else AnswerType.FACT
 
 

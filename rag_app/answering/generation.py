@@ -146,7 +146,7 @@ def pumped(stream: Iterable[str], cancelled: Cancelled) -> Iterator[str | Stream
 
 _THINKING = re.compile(r"<(think|thinking|reasoning)>.*?(?:</\1>|\Z)", re.DOTALL | re.IGNORECASE)
 _HALF_TAG = re.compile(r"<(?:t(?:h(?:i(?:n(?:k(?:i(?:n(?:g)?)?)?)?)?)?)?)?\Z", re.IGNORECASE)
-_PICTURE = re.compile(r"!\[([^\]]{0,1000})\](?:\([^)]*\)|\[[^\]]*\])")
+_PICTURE = re.compile(r"!\[([^\]]{0,1000})\](?:\([^)]{0,2000}\)|\[[^\]]{0,2000}\])")
 _FOOTNOTE = re.compile(
     r" ?(?:\[(?:passage )?\d{1,3}(?:, ?\d{1,3})*\]|【[^】]{0,40}】)", re.IGNORECASE
 )

@@ -37,7 +37,7 @@ _STOP = re.compile(
 _NO_SPACE_NEEDED = frozenset(_FULL_STOPS + "．។")
 _WORD_BEFORE = re.compile(r"[^\s(\[“\"'‘]*\Z")
 # "z.B", "i.d.R", "c.-à-d"
-_DOTTED = re.compile(r"[^\W\d_]{1,2}\.-?(?:[^\W\d_]{1,2}[.-])*[^\W\d_]{1,3}")
+_DOTTED = re.compile(r"[^\W\d_]{1,2}\.-?(?:[^\W\d_]{1,2}[.-])*[^\W\d_]{1,2}")
 _BEFORE_ORDINAL = re.compile(r"(?<!\S)([^\W\d_]{2,3})\s\Z")
 _INITIAL = re.compile(r"[^\W\d_]\.")
 _FIRST_WORD = re.compile(r"[\"'“‘(\[]*(\w*)")
@@ -277,7 +277,7 @@ def _language_of(beginning: str) -> str:
 def _is_dotted(word: str, follows: str) -> bool:
     """Whether a word is one of several that are short for others: "z.B.", and "z. B."."""
     alone = len(word) == 1 and _INITIAL.match(follows)
-    return bool(alone or _DOTTED.fullmatch(word))
+    return bool(alone or (_DOTTED.fullmatch(word) and not _starts_sentence(follows)))
 
 
 def _first_word(follows: str) -> str:
