@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import time
+
 import pytest
 from offices import packed
 
@@ -59,6 +61,16 @@ def test_a_sentence_is_found_on_its_page_under_its_heading(read):
 def test_a_question_that_opens_its_answer_is_read_with_it(read, question, answer):
     said = read(f"<h1>FAQ</h1>{question}{answer}").pages[0].text.replace("3 How", "How")
     assert said == "FAQ\n\nHow long?\n\nTwo years."
+
+
+def test_a_heading_of_very_many_buttons_is_read_at_once(read):
+    began = time.monotonic()
+    read("<p>Prices</p><h1>" + "<button>more</button>" * 8_000)
+    assert time.monotonic() - began < 3
+
+
+def test_a_button_that_is_not_shown_is_no_heading(read):
+    assert read("<p>5</p><h2><button hidden>Hide</button></h2>").pages[0].text == "5"
 
 
 def test_a_button_beside_a_heading_is_no_part_of_it(read):

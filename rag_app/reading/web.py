@@ -43,21 +43,40 @@ _NEAR = 4  # elements from a button up to what it labels
 _LABEL = 0.75  # of the letters there: a button beside a heading has fewer
 
 
-def is_label(button: LexborNode) -> bool:
-    """Whether a button is what a heading says, as where a question opens its answer."""
+def _open_labels(parser: LexborHTMLParser) -> frozenset[str]:
+    """Make text of the buttons that are what a heading says, as where a question opens its answer.
+    The ids of what they open."""
+    opened: set[str] = set()
+    letters: dict[int, int] = {}  # of each heading, which may hold any number of buttons
+    for button in parser.css("button"):
+        around = _labelled(button)
+        if around is None:
+            continue
+        if around.mem_id not in letters:
+            letters[around.mem_id] = _letters(around)
+        if _letters(button) >= _LABEL * letters[around.mem_id]:
+            opened.update((button.attributes.get("aria-controls") or "").split())
+            if is_shown(button):
+                button.unwrap()
+    return frozenset(opened)
+
+
+def _labelled(button: LexborNode) -> LexborNode | None:
     around = button.parent
     for _ in range(_NEAR):
         if around is None or around.tag in _LABELLED:
-            break
+            return around
         around = around.parent
-    if around is None or around.tag not in _LABELLED:
-        return False
-    return len("".join(button.text().split())) >= _LABEL * len("".join(around.text().split()))
+    return around if around is not None and around.tag in _LABELLED else None
+
+
+def _letters(node: LexborNode) -> int:
+    return len("".join(node.text().split()))
 
 
 def is_seen(node: LexborNode) -> bool:
     """Whether an element is of a kind that people read."""
-    return node.tag not in UNSEEN or (node.tag == "button" and is_label(node))
+    return node.tag not in UNSEEN
 
 
 def is_shown(node: LexborNode) -> bool:
@@ -163,8 +182,7 @@ def _menus(part: LexborNode) -> frozenset[int]:
 
 def _is_menu(node: LexborNode) -> bool:
     links = node.css("a")
-    linked = sum(len("".join(link.text().split())) for link in links)
-    return len(links) >= _MENU and linked >= _LINKED * len("".join(node.text().split()))
+    return len(links) >= _MENU and sum(map(_letters, links)) >= _LINKED * _letters(node)
 
 
 def _around(part: LexborNode) -> LexborNode | None:
@@ -337,7 +355,8 @@ def add_html(
     parser = LexborHTMLParser(as_html(markup) if _XHTML.search(markup[:2_000]) else markup)
     if parser.root is None:
         return ""
-    page = _HtmlWalker(parser, sections, choose(parser))
+    opened = _open_labels(parser)
+    page = _HtmlWalker(parser, sections, choose(parser), opened)
     page.write(parser.root)
     named = parser.css_first("head > title")
     said = " ".join(named.text().split()) if named else ""
@@ -347,18 +366,19 @@ def add_html(
 class _HtmlWalker:
     """Goes through the elements of one page, in their order."""
 
-    def __init__(self, parser: LexborHTMLParser, sections: PageBuilder, chosen: Chosen) -> None:
+    def __init__(
+        self,
+        parser: LexborHTMLParser,
+        sections: PageBuilder,
+        chosen: Chosen,
+        opened: Collection[str],
+    ) -> None:
         self.title = chosen.heading
         self._chosen = chosen
         self._sections = sections
         self._has_main = parser.css_first("main") is not None
         self._in_main = int(chosen.part is not None and chosen.part.css_first("main") is None)
-        self._opened = {
-            name
-            for button in parser.css("button[aria-controls]")
-            if is_label(button)
-            for name in (button.attributes.get("aria-controls") or "").split()
-        }
+        self._opened = opened
         self._in_item = 0
         self._pieces: list[str] = []
         self._layout: set[int] = set()
