@@ -114,6 +114,27 @@ def test_an_invitation_says_when_and_where(read):
     assert read(LETTER + CALENDAR).pages[0].text.endswith(APPOINTED)
 
 
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        (
+            'DTSTART;TZID="(UTC+01:00) Amsterdam; Berlin":20250604T090000',
+            "Start: 2025-06-04 09:00 ((UTC+01:00) Amsterdam; Berlin)",
+        ),
+        (
+            'DTSTART;X-A=";TZID=a";tzid=Europe/Berlin:20250604T090000',
+            "Start: 2025-06-04 09:00 (Europe/Berlin)",
+        ),
+        ('LOCATION;ALTREP="http://x.y/z":Room 5', "Location: Room 5"),
+        ('SUMMARY:Talk: "Ships: a story', 'Summary: Talk: "Ships: a story'),
+        ('SUMMARY;X-A="b:Talk: "Ships"', 'Summary: Talk: "Ships"'),
+    ],
+)
+def test_a_colon_within_quotes_is_not_where_a_line_of_a_calendar_begins(read, line, said):
+    text = f"Content-Type: text/calendar\n\nBEGIN:VCALENDAR\nBEGIN:VEVENT\n{line}\nEND:VEVENT"
+    assert said in read(text).pages[0].text.splitlines()
+
+
 def test_a_part_that_is_some_other_text_is_read_unless_another_says_the_same(read):
     parts = "Content-Type: text/plain\n\nSee below.", "Content-Type: text/markdown\n\n40 tons."
     assert read(multipart("mixed", *parts)).pages[0].text.endswith("See below.\n\n40 tons.")

@@ -131,6 +131,9 @@ def finished(
 
 _HEADERS = ("From", "To", "Cc", "Date", "Subject")
 _FOLDED = re.compile(r"\r?\n[ \t]")  # a line of a calendar that goes on
+# What a line of a calendar begins with: colons within quotes belong to it, if the quotes end.
+_BEGINS = re.compile(r'([^:;]*+)((?:"[^"]*+"|[^":])*+|[^:]*+):')
+_MORE = re.compile(r';([^=;:"]*+)=((?:"[^"]*+"|[^";])*+)')  # of its beginning: a name and a value
 _ESCAPE = re.compile(r"\\(.)")
 _MOMENTS = {"DTSTART": "Start", "DTEND": "End"}
 _APPOINTED = {
@@ -281,13 +284,15 @@ def _appointments(text: str) -> str:
     of alarms, which stand deeper."""
     depth, lines = 0, []
     for line in _FOLDED.sub("", text).splitlines():
-        said, _, value = line.partition(":")
-        name, *more = said.split(";")
-        name = name.upper()
+        begins = _BEGINS.match(line)
+        if begins is None:
+            continue
+        name, value = begins[1].upper(), line[begins.end() :]
         depth += (name == "BEGIN") - (name == "END")
         label = _APPOINTED.get(name) if depth <= _APPOINTMENT else None
         if label and value.strip():
-            zone = next((each[5:] for each in more if each.upper().startswith("TZID=")), "")
+            more = {each[1].upper(): each[2].strip('"') for each in _MORE.finditer(begins[2])}
+            zone = more.get("TZID", "")
             shown = _when(value.strip(), zone, name) if name in _MOMENTS else _unescaped(value)
             lines.append(f"{label}: {shown}")
     return "\n".join(lines)
