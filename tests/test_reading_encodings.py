@@ -90,6 +90,11 @@ def test_an_encoding_that_is_named_is_the_wider_one_that_is_meant(named, meant, 
     assert decode_html(f'<meta charset="{named}">'.encode() + data)[0].endswith(words)
 
 
+@pytest.mark.parametrize("name", ["utf-8", "UTF8", "utf-8-sig"])
+def test_a_byte_order_mark_is_no_part_of_a_text_that_names_utf_8(name):
+    assert named_text("\ufeffGrüße".encode(), name) == "Grüße"
+
+
 @pytest.mark.parametrize("name", ["", "no-such-thing", "rot13", "a\0b"])
 def test_an_encoding_that_is_none_gives_no_text(name):
     assert named_text(b"words", name) is None

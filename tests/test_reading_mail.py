@@ -112,6 +112,8 @@ def test_an_invitation_says_when_and_where(read):
     text = read(multipart("alternative", *forms)).pages[0].text
     assert text.endswith(f"Please join.\n\n{APPOINTED}")
     assert read(LETTER + CALENDAR).pages[0].text.endswith(APPOINTED)
+    marked = CALENDAR.replace("method=REQUEST\n\n", "charset=utf-8\n\n\ufeff")
+    assert read(LETTER + marked).pages[0].text.endswith(f"crane\n\n{APPOINTED}")
 
 
 @pytest.mark.parametrize(

@@ -103,7 +103,7 @@ def named_text(data: bytes, name: str) -> str | None:
     """The text in an encoding that is named; None if there is none such, or it is not in that."""
     codec = _codec(name)
     if codec.startswith("utf-8"):  # what is not in it is in something else; others have gaps
-        return _utf8(data)
+        return _utf8(data.removeprefix(codecs.BOM_UTF8))
     try:
         return data.decode(_MEANT.get(codec, codec), "replace") if codec else None
     except (LookupError, ValueError):
