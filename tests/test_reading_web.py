@@ -233,6 +233,28 @@ def test_an_empty_element_of_xhtml_ends_where_it_begins(read, head):
     assert read(head + EMPTY).pages[0].text == "The pump\nis blue."
 
 
+@pytest.mark.parametrize(
+    "program",
+    [
+        "<script>var s = $('<script/>'); s.x('<p/>');</script>",
+        "<SCRIPT>//<![CDATA[\nx('<script/>')//]]></SCRIPT >",
+        "<style>p:after { content: '<style/>' }</style>",
+        "<style-guide></style-guide><title/>",
+        "<!-- <textarea/> --><!--><p/><!-- <select/> -->",
+    ],
+)
+def test_what_a_program_says_of_elements_is_none(read, program):
+    page = f'<?xml version="1.0"?><html><head>{program}</head><body><p>One<BR/>two.<br /></p>'
+    assert read(page).pages[0].text == "One\ntwo."
+
+
+def test_a_page_of_scripts_without_an_end_is_read_at_once(read):
+    began = time.monotonic()
+    page = '<?xml version="1.0"?><p>Words.</p>' + "<script>" * 20_000
+    assert read(page + "<!--" * 20_000).pages[0].text == "Words."
+    assert time.monotonic() - began < 3
+
+
 def test_chapters_come_in_the_order_of_the_book(file):
     order = '<itemref idref="c1"/><itemref idref="gone"/><itemref idref="c0"/>'
     reading = read_epub(file(book("<p>first</p>", "<p>second</p>", spine=order)), limits=Limits())

@@ -15,7 +15,7 @@ from rag_app.reading.encodings import decode_html
 from rag_app.reading.limits import Limits
 from rag_app.reading.markup import outermost, tree
 from rag_app.reading.sections import PageBuilder
-from rag_app.reading.web import add_html, as_html
+from rag_app.reading.web import add_html
 from rag_app.supervision import Told, untold
 from rag_app.types import Reading
 
@@ -35,7 +35,7 @@ def read_epub(path: Path, *, limits: Limits, on_page: Told = untold) -> Reading:
         for done, chapter in enumerate(chapters, 1):
             sections.new_page()
             try:
-                add_html(as_html(decode_html(archive.read(chapter))[0]), sections)
+                add_html(decode_html(archive.read(chapter))[0], sections, xhtml=True)
             except DamagedFile:
                 warnings.append(f"A chapter is damaged and was left out ({chapter}).")
             on_page(done, len(chapters))

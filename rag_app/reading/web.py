@@ -304,7 +304,10 @@ def _join(row: list[LaidOut]) -> list[LaidOut]:
 
 
 _XHTML = re.compile(r"\A\s*<\?xml|\sxmlns\s*=\s*[\"']http://www\.w3\.org/1999/xhtml[\"']")
-_CLOSED = re.compile(r"<([\w:.-]++)([^<>]*)/>")  # an element with nothing in it
+_CLOSED = re.compile(  # an element with nothing in it, not where it is said by a program
+    r"<([\w:.-]++)([^<>]*)/>|<(script|style)(?=[\s>]).*?(?:</\3[\s>]|\Z)|<!(?=--).*?(?:-->|\Z)",
+    re.DOTALL | re.IGNORECASE,
+)
 _VOID = frozenset(
     [
         "area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "param",
@@ -338,21 +341,27 @@ def read_html(path: Path, *, limits: Limits, on_page: Told = untold) -> Reading:
     return replace(sections.reading(title, warnings), encoding=encoding)
 
 
-def as_html(markup: str) -> str:
+def _as_html(markup: str) -> str:
     """XHTML as HTML, where `<title/>` is open, and all that follows stands in the title."""
-    return _CLOSED.sub(
-        lambda tag: tag[0] if tag[1] in _VOID else f"<{tag[1]}{tag[2]}></{tag[1]}>", markup
-    )
+    return _CLOSED.sub(_opened_and_closed, markup)
+
+
+def _opened_and_closed(tag: re.Match[str]) -> str:
+    kept = tag[1] is None or tag[1].lower() in _VOID
+    return tag[0] if kept else f"<{tag[1]}{tag[2]}></{tag[1]}>"
 
 
 def add_html(
     markup: str,
     sections: PageBuilder,
     choose: Callable[[LexborHTMLParser], Chosen] = lambda parser: Chosen(),
+    *,
+    xhtml: bool = False,
 ) -> str:
     """Add all that a page shows, as of a message or a chapter of a book, or the part of it that is
-    chosen, and give its title back."""
-    parser = LexborHTMLParser(as_html(markup) if _XHTML.search(markup[:2_000]) else markup)
+    chosen, and give its title back; `xhtml`: it is that, whether it says so or not."""
+    xhtml = xhtml or _XHTML.search(markup[:2_000]) is not None
+    parser = LexborHTMLParser(_as_html(markup) if xhtml else markup)
     if parser.root is None:
         return ""
     opened = _open_labels(parser)
