@@ -21,10 +21,11 @@ _HEADS = 6  # rows among which those are that name the columns
 _MOST_COVERED = 200_000  # cells of merged areas that are filled from their first
 _ANY_YEAR = Convention(year=2000)  # of days without one; it has all of them
 TOTAL = re.compile(
-    r"\W*(?:grand |sub[- ]?|net )?(?:totals?|sums?|gesamt\w{0,8}|summen?|insgesamt|totaal|totale"
+    r"(?:grand |sub[- ]?|net )?(?:totals?|sums?|gesamt\w{0,8}|summen?|insgesamt|totaal|totale"
     r"|totaux|somme|suma|soma|итого|всего|summa|razem|(?:合计|合計|总计|小计|計)\w{0,8})\b.{0,40}",
     re.IGNORECASE,
 )
+_NAMED_TOTAL = re.compile(rf"\W*{TOTAL.pattern}", re.IGNORECASE)  # not to search by: it rescans
 Place = tuple[int, int, int]  # page, start, end
 NOWHERE: Place = (0, 0, 0)
 
@@ -62,7 +63,7 @@ def shape(text: str) -> str:
 
 def named_total(texts: Sequence[str]) -> bool:
     """Whether a row is called by the word for a total."""
-    return any(TOTAL.fullmatch(text) and shape(text) == "t" for text in texts[:3])
+    return any(_NAMED_TOTAL.fullmatch(text) and shape(text) == "t" for text in texts[:3])
 
 
 def shapes(cells: Cells, rows: Sequence[int], columns: Sequence[int]) -> dict[int, str]:
