@@ -75,17 +75,18 @@ class ColumnRule:
     units: tuple[str, ...] = ()  # the most frequent first
     places: int = 0  # behind the decimal mark; above `_PLACES`: not exact
     has_signs: bool = False  # a dash is a minus beside a plus
+    # Whether its numbers are of several things: 4 weeks, 1 month. The number alone says what is in
+    # none of them.
+    counts_several: bool = field(init=False)
+
+    def __post_init__(self) -> None:
+        several = sum(not currency(unit) for unit in self.units) > 1
+        object.__setattr__(self, "counts_several", several)
 
     @property
     def is_exact(self) -> bool:
         """Whether its numbers are kept to the last figure."""
         return self.places <= _PLACES
-
-    @property
-    def counts_several(self) -> bool:
-        """Whether its numbers are of several things: 4 weeks, 1 month. The number alone says what
-        is in none of them."""
-        return sum(not currency(unit) for unit in self.units) > 1
 
     def typed(self, text: str) -> Typed:
         """A cell as a value of this kind."""
