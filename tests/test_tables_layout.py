@@ -256,6 +256,12 @@ def test_days_go_on_below_what_has_none(between):
     assert found.rows == 4
 
 
+@pytest.mark.parametrize("end", ["", "\nTotal |  | -13"])
+def test_rows_below_days_that_leave_the_day_empty_are_entries(end):
+    (found,) = tables(f"{LEDGER}\n | Ink | 8\n | Pens | 9{end}")
+    assert found.rows == 4
+
+
 def test_a_row_of_a_table_whose_rows_begin_with_no_days_may_lack_one():
     (found,) = tables(
         "Who | Fee | Paid on\nAnn | 5 | 1 May 2026\nBen | 7 | 2 May 2026\n\nCid | 9 |"

@@ -194,13 +194,18 @@ def _is_day(text: str) -> bool:
 
 def _lacks_days(cells: Cells, above: _Growing, block: Region) -> bool:
     """Whether the rows of a block are no entries of the table above, though its columns fit: those
-    begin with days, of these none, and they are neither lines between entries nor their totals."""
+    begins with days, of these none, and they are neither lines between entries nor their totals.
+
+    One row that leaves the day empty is what stands below ("Bank balance"); of several each may be
+    an entry of the day above, and a sum would miss them."""
     column = above.region.first_column
     rows = [row for row in block.rows if _filled(cells, row) > 1]
     if not rows or any(_is_day(cells.text(row, column)) for row in block.rows):
         return False
-    totals = all(named_total(cells.texts(row)[column:]) for row in rows)
-    return not totals and above.begins_with_days()
+    entries = [row for row in rows if not named_total(cells.texts(row)[column:])]
+    if len(entries) > 1 and all(is_empty(cells.text(row, column)) for row in entries):
+        return False
+    return bool(entries) and above.begins_with_days()
 
 
 def _is_line(cells: Cells, block: Region) -> bool:
