@@ -236,6 +236,7 @@ def test_no_thousands_begin_with_nought():
     "texts",
     [
         ("12 Mill Lane", "14 Mill Lane", "3 Mill Lane", "8 High Street"),
+        ("12 Mill Lane", "8 High Street", "5", "7 High Street"),
         ("9 am", "2 pm", "7.30 pm"),
         ("9 a.m.", "2 p.m."),
     ],
@@ -243,6 +244,20 @@ def test_no_thousands_begin_with_nought():
 def test_addresses_and_times_of_the_day_stay_text(texts):
     rule, values = typed(*texts)
     assert (rule.kind, tuple(values)) == (ColumnKind.TEXT, texts)
+
+
+@pytest.mark.parametrize(
+    ("texts", "units"),
+    [
+        (("1,200 Sq Ft", "900 Sq Ft"), ("Sq Ft",)),
+        (("5 Working Days", "1 Working Day", "10 Working Days"), ("Working Days", "Working Day")),
+        (("8 Fl Oz", "12 Fl Oz", "3"), ("Fl Oz",)),
+    ],
+)
+def test_a_unit_of_two_words_with_capitals_is_one(texts, units):
+    rule, values = typed(*texts)
+    assert (rule.kind, rule.units) == (ColumnKind.INTEGER, units)
+    assert None not in values
 
 
 def test_what_is_counted_in_several_words_stays_beside_the_number():

@@ -332,11 +332,19 @@ def _units(numbers: Mapping[WrittenNumber, int]) -> tuple[str, ...]:
         if number.unit:
             counts[number.unit] += count
             money |= {number.unit} if number.money else set()
-    worded = {unit: count for unit, count in counts.items() if unit not in money}
+    names = money | _streets(counts)
+    worded = {unit: count for unit, count in counts.items() if unit not in names}
     most, total = max(worded.values(), default=0), sum(worded.values())
     few = len(worded) <= _MOST_UNITS and most >= _SAME_UNIT * total and not _are_letters(worded)
     kept = money | {u for u, n in worded.items() if few and n >= max(_RARE * total, 1)}
     return tuple(unit for unit, _ in counts.most_common() if unit in kept)
+
+
+def _streets(units: Collection[str]) -> set[str]:
+    """Those that are rather the streets of addresses: names of several words that begin otherwise
+    ("12 Mill Lane", "8 High Street"), not as one thing and several do ("1 Working Day")."""
+    named = {unit for unit in units if " " in unit and unit.istitle()}
+    return named if len({unit.split()[0] for unit in named}) > 1 else set()
 
 
 def _are_letters(units: Collection[str]) -> bool:

@@ -166,14 +166,9 @@ def written_number(text: str) -> WrittenNumber | None:
     if after and not money and not _UNIT.fullmatch(after):
         return None
     attached = line[found.end() :][:1].isupper() and len(after) == 1
-    if after and not money and (attached or month(after) or _is_no_unit(after)):
-        return None  # "12A" is a name, "4 July" a day
+    if after and not money and (attached or month(after) or _HALF_DAY.fullmatch(after)):
+        return None  # "12A" is a name, "4 July" a day, "9 am" a time of it
     return WrittenNumber(found[0], negative, money or after, bool(money), remark)
-
-
-def _is_no_unit(words: str) -> bool:
-    """Whether figures before it are a time of the day or an address: "9 am", "12 Mill Lane"."""
-    return bool(_HALF_DAY.fullmatch(words)) or (" " in words and words.istitle())
 
 
 def _signs(before: str, after: str) -> tuple[str, str, bool] | None:
