@@ -314,6 +314,7 @@ def test_a_month_is_called_as_its_query_calls_it(database_of):
         ("spent in 2026?", "day = DATE '2026-01-01'", 6),
         ("spent in 2026?", "t1.day = '2026-01-01'", 6),
         ("spent in November 2025?", "day = DATE '2025-11-01'", 1),
+        ("wer zahlte 2026, und was kaufen sie?", "day = DATE '2026-01-01'", 6),
         ("spent in 11/2025?", "day = DATE '2025-11-01'", 1),
         ("spent on 1 November 2025?", "day = DATE '2025-11-01'", None),
         ("spent on New Year's Day?", "day = DATE '2026-01-01'", None),

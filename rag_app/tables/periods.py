@@ -12,8 +12,8 @@ from rag_app.retrieval.ranking import STOPWORDS
 from rag_app.tables.explaining import Node, nodes, tables_read
 from rag_app.tables.joining import columns_read
 from rag_app.tables.querying import TableDatabase, selects
-from rag_app.tables.values import Convention, date, month
-from rag_app.text.languages import compared
+from rag_app.tables.values import Convention, date
+from rag_app.text.languages import compared, month_called
 from rag_app.types import Column, ColumnKind
 
 OF_TIME = frozenset([ColumnKind.DATE, ColumnKind.TIME])
@@ -55,7 +55,7 @@ def of_named_periods(sql: str, question: str) -> str:
         year, number = filter(None, found.groups()[1:])
         if 1 in figures or int(year) not in figures or _may_name_day(words, int(number), sql):
             return found[0]
-        names_month = int(number) in figures or any(map(month, question.split()))
+        names_month = int(number) in figures or any(map(month_called, words))
         return f"{found[1]} = '{year}-{number}'" if names_month else f"{found[1]} = '{year}'"
 
     return _FIRST_DAY.sub(period, sql)
@@ -66,7 +66,7 @@ def _may_name_day(words: Sequence[str], number: int, sql: str) -> bool:
     one that means something, and that the query does not speak of."""
     known = STOPWORDS | {*compared(sql)}
     for at, word in enumerate(words):
-        if month(word) != number:
+        if month_called(word) != number:
             continue
         before, after = words[:at], words[at + 1 :]
         if before and date(f"1 {before[-1]} {word} 2000", Convention()):  # "of", between the two

@@ -356,7 +356,8 @@ def month(text: str) -> int:
 
 def with_months(words: Iterable[str]) -> list[str]:
     """Words, those of them that are short for an English month, as "jul", written out."""
-    named = [(word, calendar.month_name[month(word)].lower()) for word in words]
+    numbers = ((word, month_called(word) if month(word) else 0) for word in words)
+    named = [(word, calendar.month_name[number].lower()) for word, number in numbers]
     return [name if name.startswith(word.lower()) else word for word, name in named]
 
 

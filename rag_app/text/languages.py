@@ -177,6 +177,8 @@ _SCALED_IN = ("en_GB", "de", "fr", "es", "it", "nl")
 _MONTHS_IN = ("en", "de", "es", "fr", "it", "nl", "pt", "da", "sv", "pl", "ru")
 _SHORTENED_IN = ("en", "de", "fr")  # as no English word is
 _ALSO_SHORT = {"sept": 9, "фев": 2, "сен": 9, "ноя": 11}  # what CLDR has not
+# Letters that a month begins with, else 4: neither "list" nor "Jane" is one.
+_FEWEST_BEGIN = {"pl": 5, "pt": 5}
 _MISSPELT, _NEARLY = 6, 0.85  # letters of a month that may be misspelt; how near it is then
 _CALLED_IN = ("en", "de", "es", "fr")  # languages in which people say what a language is called
 _INFLECTED = ("", "e", "en", "er")  # "ins Deutsche", "auf Englisch"
@@ -273,8 +275,25 @@ def month_called(word: str) -> int:
 
 @lru_cache(maxsize=4096)
 def month_named(word: str) -> int:
-    """The number of the month that a word is in any language, or is short for; 0 if it is none."""
-    return _months_called(_MONTHS_IN).get(_unmarked(word).strip("."), 0)
+    """The number of the month that a word of a cell is in any language, or is short for, be it by
+    CLDR or as the beginning of its name; 0 if it is none."""
+    said = _unmarked(word).strip(".")
+    return _months_called(_MONTHS_IN).get(said) or _months_begun().get(said, 0)
+
+
+@cache
+def _months_begun() -> dict[str, int]:
+    """The beginnings of the names of months, those that are of one month only."""
+    from babel import Locale
+
+    found: dict[str, set[int]] = {}
+    for spoken in _MONTHS_IN:
+        for form in ("format", "stand-alone"):
+            for number, name in Locale.parse(spoken).months[form]["wide"].items():
+                said = _unmarked(name)
+                for end in range(_FEWEST_BEGIN.get(spoken, 4), len(said)):
+                    found.setdefault(said[:end], set()).add(number)
+    return {begun: min(numbers) for begun, numbers in found.items() if len(numbers) == 1}
 
 
 @cache
