@@ -90,8 +90,12 @@ def test_a_file_that_is_dropped_anywhere_on_the_page_is_added(browser):
     )
     line = page.locator('[class*="st-key-drop-"] section').first
     line.wait_for()
-    page.dispatch_event("main", "dragover", {"dataTransfer": dragged})
-    assert line.evaluate("one => getComputedStyle(one).outlineStyle") == "solid"
+
+    def shows() -> bool:  # the page listens a moment after it is drawn
+        page.dispatch_event("main", "dragover", {"dataTransfer": dragged})
+        return line.evaluate("one => getComputedStyle(one).outlineStyle") == "solid"
+
+    eventually(page, shows)
     page.dispatch_event("main", "drop", {"dataTransfer": dragged})
     row(page, "gate.txt").wait_for()
     assert line.evaluate("one => getComputedStyle(one).outlineStyle") != "solid"
