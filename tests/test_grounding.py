@@ -609,6 +609,12 @@ def test_names_and_figures_at_the_beginning_decide_nothing(own, alone):
     assert said == (own,)
 
 
+def test_a_no_with_which_a_text_begins_is_no_name():
+    text = "4.3 No cats. On board one dog is taken for each of two tickets, others stay ashore."
+    own = "Answer: No, dogs must stay ashore."
+    assert decided("Yes, one.", own=own, text=text)[0] == ("Dogs must stay ashore.",)
+
+
 def test_a_yes_that_stands_alone_goes_with_its_sentence():
     own = "Answer: Yes. Dogs must stay ashore."
     assert decided("No, they may not.", own=own)[0] == ("Dogs must stay ashore.",)

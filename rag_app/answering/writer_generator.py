@@ -70,7 +70,6 @@ _RIVAL = 2.5  # the same of a place that is read beside one that answers: it may
 _RIVALS = 2  # that are looked at, at most
 _EITHER = 0.7  # how sure one may be of an answer that another place contradicts
 _DECIDED = re.compile(r"[^\W\d_]+(?=[,.](?:\s|\Z))")  # how an answer begins that decides something
-_WORD = re.compile(r"\w+")
 _BEGUN = said_as(ReplyStatus.ANSWERED, "").rstrip()
 _PIECES = 60  # of an answer, sentences and lines, at most
 _SEVERAL = 3  # figures of a sheet, the sum of which is one of rows that a writer has guessed
@@ -275,11 +274,13 @@ class TaughtGenerator(ChatGenerator):
     def _consistent(self, asked: Writing, draft: Draft, cancelled: Cancelled) -> Draft:
         """A draft without the word that decides it, where the writer decides otherwise once it is
         shown nothing but the rest of its own words: "Yes, spirits must come from the bar.". A word
-        that stands in what it was shown is a name, or the first of a list."""
+        that stands so in what it was shown is a name, or the first of a list; "No dogs" is not."""
         word = _decided(draft)
         if draft.abstained or not word or form(asked.question) is not AnswerType.DECISION:
             return draft
-        if any(word.title() in _WORD.findall(one.shown) for one in asked.excerpts_read):
+        own = word.title()
+        named = re.compile(rf"(?:(?<=[^\W\d_] )|(?<=[,;] )){own}\b|\b{own}[,.]")
+        if any(named.search(one.shown) for one in asked.excerpts_read):
             return draft
         rest = draft.sentences[0][len(word) + 1 :].lstrip()
         left = replace(draft, sentences=(rest[:1].upper() + rest[1:], *draft.sentences[1:]))
