@@ -107,7 +107,7 @@ SHORTCUTS_OFF = (
     "All of these keys but “?” are turned off in Settings. Tab goes to everything, Enter presses "
     "it, and Escape closes what is open."
 )
-ONE_KEY = "One key is enough"
+ONE_KEY = "Shortcuts with a single key"
 ONE_KEY_NOTE = (
     "“?” lists what each key does. Turn them off if you speak to your computer, or press keys by "
     "accident; “?” alone still opens its list."
