@@ -159,11 +159,10 @@ def test_without_a_model_the_documents_words_are_quoted_and_a_note_says_why(libr
     [
         ("German translation please", "German"),
         ("translate section 3 into the German language", "German"),
-        ("Übersetzung Englisch", "English"),
-        ("translate this as French", "French"),
+        ("Traduis la lettre allemande", ""),
         ("Translate the Spanish lease please", ""),
         ("Translate this letter from German", ""),
     ],
 )
-def test_a_language_before_all_else_or_at_the_end_is_the_one_that_is_wished_for(wish, language):
+def test_a_language_with_which_a_wish_begins_is_the_one_that_is_wished_for(wish, language):
     assert language_into(wish) == language

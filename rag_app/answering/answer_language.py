@@ -39,8 +39,7 @@ _INTO = re.compile(  # "in plain German"; "in der deutschen Fassung" says where 
     re.IGNORECASE,
 )
 _GOES_ON = STOP | {"please", "pls", "bitte", "por", "für", "von", "de", "para", "und", "y"}
-_SOURCE = {"from", "out", "of", "aus", "von", "vom", "de", "del", "du", "desde"}
-_WORD = re.compile(r"\w+")
+_FIRST_WORD = re.compile(r"\w+")
 _PLEASE = r"(?:please|pls|bitte|por\s+favor|s['’]il\s+(?:te|vous)\s+pla[iî]t)"
 _WISH = re.compile(  # and nothing else: "Courses in French: …" is a topic
     rf"\W*(?:{_PLEASE}\W+)?(?:(?:answer|reply|respond|write|antworte|schreib|schreibe|responde|"
@@ -85,25 +84,15 @@ def language_of_task(wish: str) -> str:
 
 def language_into(wish: str) -> str:
     """The language into which something is to be translated, by its English name: the last one that
-    the wish names as what it goes into before a text that it brings; empty if it names none."""
+    the wish names as what it goes into before a text that it brings, or the one that it begins
+    with ("German translation please"); empty if it names none."""
     found = reversed(_INTO.findall(wish.partition(": ")[0]))
     named = (
         language_called(word) or (language_called(after) if word.lower() not in STOP else "")
         for word, after in found
     )
-    return next(filter(None, named), "") or _named_alone(wish)
-
-
-def _named_alone(wish: str) -> str:
-    """The language that a wish names before all else, or last, if it does not come from there:
-    "German translation please", "translate this as French". "The German contract" is in it."""
-    words = _WORD.findall(wish.partition(": ")[0])
-    for at in reversed(range(len(words))):
-        ends = all(word.lower() in _GOES_ON for word in words[at + 1 : at + 2])
-        goes = at == 0 or (ends and words[at - 1].lower() not in _SOURCE)
-        if goes and (named := language_called(words[at])):
-            return named
-    return ""
+    first = _FIRST_WORD.search(wish)
+    return next(filter(None, named), "") or (language_called(first[0]) if first else "")
 
 
 class InLanguage:
