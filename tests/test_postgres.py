@@ -405,8 +405,10 @@ def test_who_adds_waits_for_another_who_adds_as_long_as_that_takes(url, monkeypa
     stores = [Store(engine.PostgresDatabase(url)) for _ in range(2)]
     theirs, ours = (store.claims.lock("adding") for store in stores)
     theirs.acquire()
-    threading.Timer(1.0, theirs.release).start()
+    later = threading.Timer(1.0, theirs.release)
+    later.start()
     with ours:
+        later.join()  # a thread that lets go is not done when another process has it
         assert not theirs.acquire(blocking=False)
     assert theirs.acquire(blocking=False)
     theirs.release()

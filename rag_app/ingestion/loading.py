@@ -171,7 +171,7 @@ class Loading(HandsIn):
             raise
         now = LoadedFile(found.version, added.document.id)
         if older and older != added.document.id:
-            if added.duplicate and not askable(added.document):  # it may turn out unreadable
+            if self._may_not_answer(added, source, found):
                 now = LoadedFile(found.version, older, does_not_answer(added.document))
             else:
                 self._give_way(older, added, source, found)
@@ -184,6 +184,14 @@ class Loading(HandsIn):
             raise EmptyFile(f"“{found.name}” is empty (0 bytes). Check that it was saved whole.")
         with source.here(found) as path:
             return self._take(found.name, path, into)
+
+    def _may_not_answer(self, added: Added, source: FileSource, found: FoundFile) -> bool:
+        """Whether this is a document that was here already and may turn out unreadable, also one
+        that failed and is tried again."""
+        if askable(added.document):
+            return False
+        about = added.document.id, source.url, found.path
+        return added.duplicate or self._loaded.is_elsewhere(*about)
 
     def _give_way(self, older: str, added: Added, source: FileSource, found: FoundFile) -> None:
         """The document that a file was before goes, unless it is another file, too."""
