@@ -461,6 +461,16 @@ def test_two_places_that_decide_the_same_are_not_read_together():
     assert draft.sentences == ("Yes, up to 4 euros.",) and not draft.notes
 
 
+def test_a_percentage_is_not_against_another_figure_beside_the_same_one():
+    texts = "The ferry costs 4 euros, 3 before May.", "The fare rose by 34 % to 4 euros."
+    own, other = "Answer: 4 euros, 3 before May.", "Answer: It rose by 34 % to 4 euros."
+    model = Reading({"before": (own, 0.99), "rose": (other, 0.99), "both": ("None", 0.99)})
+    passages = [passage(number, text) for number, text in enumerate(texts)]
+    draft = written(model, None, 0.0, passages=passages, ranking=first_likelier)[1]
+    assert model.asked[:2] == ["before", "rose"]
+    assert draft.sentences == ("4 euros, 3 before May.",) and not draft.notes
+
+
 def test_an_older_paper_settles_nothing_and_is_named():
     old, new = (
         replace(passage(n, one), name=f"Fares {n}.txt") for n, one in ((2024, OLD), (2026, NEW))

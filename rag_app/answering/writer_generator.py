@@ -16,7 +16,7 @@ from itertools import chain
 from rag_app.answering import abstention
 from rag_app.answering.abstention import Signals
 from rag_app.answering.arithmetic import Computed, computed
-from rag_app.answering.attribution import figures, holding, known_figures, missing
+from rag_app.answering.attribution import figures, holding, known_figures, missing, percentages
 from rag_app.answering.chat_generator import (
     ChatGenerator,
     Writing,
@@ -404,17 +404,25 @@ def _decided(draft: Draft) -> str:
     return found.group().lower() if found else ""
 
 
-def _lacks(question: str, draft: Draft, other: Draft) -> int:
-    """How many figures of another draft neither this one nor the question has."""
-    return len(missing(_told(other), known_figures(f"{question} {_told(draft)}")))
+def _lacking(question: str, draft: Draft, other: Draft) -> list[frozenset[str]]:
+    """The figures of another draft that neither this one nor the question has."""
+    return missing(_told(other), known_figures(f"{question} {_told(draft)}"))
+
+
+def _shares_lacking(question: str, draft: Draft, other: Draft) -> set[bool]:
+    """Of the same only whether they are percentages."""
+    shares = percentages(_told(other))
+    return {not values.isdisjoint(shares) for values in _lacking(question, draft, other)}
 
 
 def _contradict(question: str, draft: Draft, other: Draft) -> bool:
-    """Whether each of two drafts has a figure that neither the other nor the question has; or, of
-    what is to be decided, they begin with different words, Yes and No."""
+    """Whether each of two drafts has a figure that neither the other nor the question has, both or
+    neither a percentage ("18 %, to 25 million" and "25 million, 19 before" are one thing said);
+    or, of what is to be decided, they begin with different words, Yes and No."""
     match form(question):
         case AnswerType.FACT:
-            return bool(_lacks(question, draft, other) and _lacks(question, other, draft))
+            ours = _shares_lacking(question, draft, other)
+            return not ours.isdisjoint(_shares_lacking(question, other, draft))
         case AnswerType.DECISION:
             words = {_decided(draft), _decided(other)}
             return len(words) == 2 and "" not in words
@@ -429,7 +437,7 @@ def _is_otherwise(question: str, draft: Draft, other: Draft) -> bool:
         return False
     fact = form(question) is AnswerType.FACT
     figured = bool(missing(_told(draft), known_figures(question)))
-    more = fact and figured and _lacks(question, draft, other) > 0
+    more = fact and figured and bool(_lacking(question, draft, other))
     return more or _contradict(question, draft, other)
 
 
@@ -449,7 +457,7 @@ def _holds_to(question: str, draft: Draft, other: Draft, both: Draft) -> bool:
     if form(question) is AnswerType.DECISION:
         return _decided(both) == _decided(other)
     told = f"{question} {_told(both)}"
-    return _lacks(told, draft, other) < _lacks(question, draft, other)
+    return len(_lacking(told, draft, other)) < len(_lacking(question, draft, other))
 
 
 def _against(question: str, draft: Draft, said: _Placed) -> Draft:
