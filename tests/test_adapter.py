@@ -8,7 +8,9 @@ import numpy as np
 import pytest
 from safetensors.numpy import save_file
 
-from rag_app.models.convert import adapt
+from rag_app.models import convert
+from rag_app.models.catalogue import PLAIN
+from rag_app.models.convert import NETWORK, adapt, put_in
 
 pytest.importorskip("openvino")
 
@@ -96,3 +98,32 @@ def test_an_adapter_of_another_model_is_refused(network, tmp_path):
     narrow = adapter(tmp_path / "narrow", {"0.mlp.up_proj": change(rng, (WIDE, NARROW))})
     with pytest.raises(ValueError, match="another shape"):
         adapt(network, narrow, tmp_path / "out.xml")
+
+
+@pytest.fixture
+def plain(network):
+    """A folder whose network has no adapter yet, as the conversion leaves it."""
+    for suffix in (".xml", ".bin"):
+        network.with_suffix(suffix).rename((network.parent / PLAIN).with_suffix(suffix))
+    return network.parent
+
+
+def test_what_an_adapter_is_put_into_stays_until_that_is_done(
+    plain, weights, tmp_path, monkeypatch
+):
+    rng = np.random.default_rng(5)
+    changes = {"1.mlp.up_proj": change(rng)}
+    taught = adapter(tmp_path / "taught", changes)
+
+    def stopped(network, taught, out):
+        out.write_text("half of a network")
+        raise OSError("No space left on device")
+
+    with monkeypatch.context() as meanwhile, pytest.raises(OSError):
+        meanwhile.setattr(convert, "adapt", stopped)
+        put_in(plain, taught)
+    convert.convert(tmp_path / "model.gguf", plain, plain=True)  # there is none any more
+    put_in(plain, taught)
+    given = rng.normal(size=(3, WIDE)).astype(np.float32)
+    assert run(plain / NETWORK, given) == pytest.approx(expected(weights, changes, given), abs=2e-3)
+    assert not list(plain.glob("plain_*"))

@@ -19,7 +19,8 @@ from filelock import FileLock
 
 from rag_app.errors import ModelUnavailable, SettingsError
 from rag_app.models import catalogue, weights
-from rag_app.models.catalogue import CATALOGUE, DEFAULT, SENTENCES, SMALL, model_of
+from rag_app.models.catalogue import CATALOGUE, DEFAULT, PLAIN, SENTENCES, SMALL, model_of
+from rag_app.models.convert import NETWORK
 from rag_app.models.weights import WeightSources, ensure, folder_of, is_ready
 from rag_app.supervision import python
 from tests.writer_sources import CONTENT, MODEL, ONLY_AT_THE_HUB, file_hub, registry, wheel
@@ -278,6 +279,26 @@ def test_a_disk_that_fills_up_meanwhile_is_one_sentence(hub, tmp_path, monkeypat
     monkeypatch.setattr(weights, "_convert", full)
     with pytest.raises(ModelUnavailable, match="make room"):
         ensure(MODEL, tmp_path, sources=from_hub(hub))
+
+
+def test_what_is_converted_and_not_taught_yet_is_not_fetched_again(hub, tmp_path, monkeypatch):
+    taught = []
+
+    def convert(model, weights_file, made, cancelled):
+        made.mkdir(exist_ok=True)
+        weights_file.unlink(missing_ok=True)
+        (made / PLAIN).touch()
+        if not taught:
+            taught.append(model)
+            raise ModelUnavailable("no memory")
+        (made / PLAIN).replace(made / NETWORK)
+
+    monkeypatch.setattr(weights, "_convert", convert)
+    with pytest.raises(ModelUnavailable, match="no memory"):
+        ensure(MODEL, tmp_path, sources=from_hub(hub))
+    fetched = len(hub.asked)
+    assert ensure(MODEL, tmp_path, sources=from_hub(hub)) == folder_of(MODEL, tmp_path)
+    assert len(hub.asked) == fetched and is_ready(MODEL, tmp_path)
 
 
 def test_a_folder_that_cannot_be_written_to_is_one_sentence(tmp_path):

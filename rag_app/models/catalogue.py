@@ -12,6 +12,7 @@ from pathlib import Path
 from rag_app.errors import SettingsError
 
 TRAITS = "traits.json"  # beside a model's network: what the engine must know besides
+PLAIN = "plain_model.xml"  # a network before an adapter is put in
 _GROUP = Path("/sys/fs/cgroup")
 _GB = 1e9
 

@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 
 from rag_app.environment import quiet_dependencies
-from rag_app.models.catalogue import TRAITS
+from rag_app.models.catalogue import PLAIN, TRAITS
 
 # Kinds of tensors that the engine's own reader takes; the others are made Q8_0, which loses least.
 _READABLE = ("F32", "F16", "BF16", "Q4_0", "Q4_1", "Q4_K", "Q6_K", "Q8_0")
@@ -127,30 +127,42 @@ def main(kind: str, weights: str, folder: str, adapter: str = "") -> int:
     if kind == "mpnet":
         write_bert(Path(weights), Path(folder), adapter)
         return 0
-    convert(Path(weights), Path(folder))
+    convert(Path(weights), Path(folder), plain=bool(adapter))
     if adapter:
         put_in(Path(folder), Path(adapter))
     return 0
 
 
 def put_in(folder: Path, adapter: Path) -> None:
-    """Put an adapter into the network of a folder."""
-    network, adapted = folder / NETWORK, folder / f"adapted_{NETWORK}"
-    adapt(network, adapter, adapted)
-    for suffix in (".bin", ".xml"):
-        adapted.with_suffix(suffix).replace(network.with_suffix(suffix))
+    """Put an adapter into the plain network of a folder, which stays until that is done: a stop, or
+    a full disk, takes nothing along that would have to be fetched again."""
+    plain = folder / PLAIN
+    adapt(plain, adapter, folder / NETWORK)
+    for suffix in (".xml", ".bin"):
+        plain.with_suffix(suffix).unlink()
 
 
-def convert(gguf: Path, folder: Path) -> None:
-    """Write what the engine loads into a folder. Uses the GGUF up; goes on if it was broken off."""
-    from gguf import GGUFReader
+def convert(gguf: Path, folder: Path, *, plain: bool = False) -> None:
+    """Write what the engine loads into a folder. Uses the GGUF up; goes on if it was broken off.
 
+    `plain`: the network is called `PLAIN`, for an adapter is to be put in."""
     folder.mkdir(parents=True, exist_ok=True)
     readable = folder / "model.gguf"  # the engine writes beside the file that it reads
+    if gguf.exists() or readable.exists() or not (folder / PLAIN).exists():
+        _convert(gguf, readable, PLAIN if plain else NETWORK)
+
+
+def _convert(gguf: Path, readable: Path, name: str) -> None:
+    from gguf import GGUFReader
+
     if not readable.exists():
         _make_readable(gguf, readable)
-    (folder / TRAITS).write_text(json.dumps(_traits(GGUFReader(readable))), encoding="utf-8")
+    traits = json.dumps(_traits(GGUFReader(readable)))
+    readable.with_name(TRAITS).write_text(traits, encoding="utf-8")
     engine_package().LLMPipeline(str(readable), "CPU", enable_save_ov_model=True)
+    made = readable.with_name(NETWORK)
+    for suffix in (".xml", ".bin"):
+        made.with_suffix(suffix).replace(readable.with_name(name).with_suffix(suffix))
     readable.unlink()
 
 

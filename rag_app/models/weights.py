@@ -36,6 +36,7 @@ from rag_app.models.catalogue import (
     ADAPTERS,
     CATALOGUE,
     OFF,
+    PLAIN,
     SENTENCES,
     SMALL,
     Model,
@@ -382,7 +383,7 @@ def _make(
     work = folder.with_suffix(".work")
     work.mkdir(exist_ok=True)
     weights, made = work / Path(model.hub.file).with_stem("model").name, work / "made"
-    if not weights.exists() and not (made / weights.name).exists():
+    if not any(one.exists() for one in (weights, made / weights.name, made / PLAIN)):
         _check_room(model, work)
         _fetch(model, weights, progress, cancelled, sources)
     progress("preparing", 0, 0)
