@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import io
 import json
 import os
 import socket
@@ -261,3 +262,36 @@ def test_an_unknown_command_exits_with_2(run):
     with pytest.raises(SystemExit) as stopped:
         run("frobnicate")
     assert stopped.value.code == 2
+
+
+class _Terminal(io.BytesIO):
+    def isatty(self):
+        return True
+
+
+@pytest.mark.parametrize(
+    ("kind", "encoding", "written"),
+    [
+        (io.BytesIO, "cp1252", "Ωμέγα €".encode()),
+        (io.BytesIO, "utf-8", "Ωμέγα €".encode()),
+        (_Terminal, "cp1252", b"????? \x80"),
+    ],
+)
+def test_what_a_system_s_characters_lack_is_written(run, monkeypatch, kind, encoding, written):
+    monkeypatch.delenv("PYTHONIOENCODING", raising=False)
+    raw = kind()
+    run("groups", "--make", "Ωμέγα €")
+    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(raw, encoding=encoding))
+    run("groups")
+    sys.stdout.flush()
+    assert raw.getvalue().strip() == written
+
+
+def test_who_asks_python_for_an_encoding_gets_it(run, monkeypatch):
+    monkeypatch.setenv("PYTHONIOENCODING", "latin-1")
+    raw = io.BytesIO()
+    run("groups", "--make", "Café")
+    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(raw, encoding="latin-1"))
+    run("groups")
+    sys.stdout.flush()
+    assert raw.getvalue().strip() == "Café".encode("latin-1")

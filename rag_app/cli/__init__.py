@@ -6,6 +6,7 @@ standard error; exit status 2 for bad use, 1 for a failure."""
 from __future__ import annotations
 
 import argparse
+import io
 import os
 import sys
 from collections.abc import Callable, Sequence
@@ -23,6 +24,7 @@ from rag_app.errors import RagAppError
 from rag_app.export.json_contract import BadUse
 from rag_app.text.jsonl import UnfitFile
 
+_UTF_8 = ("utf-8", "utf8")
 _FAMILIES = (
     serve.add_parsers,
     document_commands.add_parsers,
@@ -43,6 +45,7 @@ _FAMILIES = (
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; returns the exit status."""
+    _write_utf_8()
     arguments = parser().parse_args(argv)
     try:
         run: Callable[[argparse.Namespace], int] = arguments.run
@@ -59,6 +62,20 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 1
     except KeyboardInterrupt:
         return _fail("Stopped. What was accepted is kept and goes on at the next start.", 130)
+
+
+def _write_utf_8() -> None:
+    """What goes to a file or another program is UTF-8, where Python would take Windows' own
+    characters, which lack most. A terminal keeps its encoding, and gets "?" for what it lacks; and
+    so does who asked for another one."""
+    if os.environ.get("PYTHONIOENCODING"):
+        return
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper) and stream.encoding.lower() not in _UTF_8:
+            if stream.isatty():
+                stream.reconfigure(errors="replace")
+            else:
+                stream.reconfigure(encoding="utf-8", errors=stream.errors)
 
 
 def _fail(message: str, status: int) -> int:
