@@ -38,6 +38,11 @@ def quiet_dependencies() -> None:
     modules.setdefault("openvino_telemetry", None)
 
 
+def encoding_asked_for() -> str:
+    """In what Python is to write, where whoever started us says that."""
+    return os.environ.get("PYTHONIOENCODING", "")
+
+
 def limit_torch(threads: int) -> None:
     """Let what torch computes from now on take so many threads; 0: as many as there are cores."""
     if threads:

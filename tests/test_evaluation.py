@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from rag_app.answering.generation import pieces
 from rag_app.cli import main
+from rag_app.errors import ModelAway, ModelUnavailable
 from rag_app.evaluation import metrics
 from rag_app.evaluation.metrics import EvaluationQuestion, read_asked
 from rag_app.evaluation.runner import RETRIEVERS, evaluate, html, judge, tf_idf
@@ -63,6 +64,39 @@ def test_retrievers_stand_side_by_side(library, asked):
         assert one.page_recall[1] == one.document_recall[1] == one.mrr == one.ndcg10 == 1.0
         assert 0 <= one.seconds.median <= one.seconds.p95
     assert (found.questions, found.documents, found.pages) == (3, 2, 2)
+
+
+class GoesAway(WordEmbedder):
+    """Its server answers so many questions, and then no more."""
+
+    trouble = ""
+
+    def __init__(self, answers: int) -> None:
+        super().__init__()
+        self.left = answers
+
+    def warm(self):
+        self.embed_query("")
+
+    def embed_query(self, text):
+        self.left -= 1
+        if self.left < 0:
+            self.trouble = "The embedding server does not answer."
+            raise ModelAway(self.trouble)
+        return super().embed_query(text)
+
+
+@pytest.mark.parametrize("answers", [0, 1, 2])
+@pytest.mark.parametrize("retriever", ["dense", "hybrid", None])
+def test_words_alone_are_not_measured_as_meaning(tmp_path, asked, answers, retriever):
+    settings = Settings.load(data_dir=tmp_path / "library", generator="quotes")
+    with Library(settings, embedder=GoesAway(answers)) as library:
+        added = [library.add("ferry.txt", FERRY), library.add("harbour.txt", HARBOUR)]
+        library.wait([one.document.id for one in added], timeout=60)
+        with pytest.raises(ModelUnavailable, match="The embedding server does not answer"):
+            evaluate(library, read_asked(asked), [retriever or "bm25"], answers=retriever is None)
+        (found,) = evaluate(library, read_asked(asked), ["bm25"], answers=False).findings
+        assert found.mrr == 1.0
 
 
 def test_wanted_pages_may_be_named_by_the_id_of_their_document(library):

@@ -20,6 +20,7 @@ from rag_app.cli import (
     serve,
     server_commands,
 )
+from rag_app.environment import encoding_asked_for
 from rag_app.errors import RagAppError
 from rag_app.export.json_contract import BadUse
 from rag_app.text.jsonl import UnfitFile
@@ -68,7 +69,7 @@ def _write_utf_8() -> None:
     """What goes to a file or another program is UTF-8, where Python would take Windows' own
     characters, which lack most. A terminal keeps its encoding, and gets "?" for what it lacks; and
     so does who asked for another one."""
-    if os.environ.get("PYTHONIOENCODING"):
+    if encoding_asked_for():
         return
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper) and stream.encoding.lower() not in _UTF_8:

@@ -51,6 +51,7 @@ svg .axis{stroke:var(--line)}p.soft{color:var(--soft)}
 
 RETRIEVERS = ("tf-idf", "bm25", "dense", "hybrid", "hybrid+rerank")
 DEFAULT = RETRIEVERS[:4]  # the ranker takes its time
+_BY_WORDS = RETRIEVERS[:2]
 _PASSAGES = 3 * DEPTHS[-1]  # so that the deepest recall has its pages, though some repeat
 _RERANKED = 20
 
@@ -68,14 +69,16 @@ def evaluate(
 ) -> Evaluation:
     """Retrievers side by side on the questions with known pages, answers on those with known ones.
 
-    Raises UnknownDocument for a document that a question names and the library lacks."""
+    Raises UnknownDocument for a document that a question names and the library lacks, and
+    ModelUnavailable where what finds by meaning is away: what words alone find and answer then
+    would count as its."""
+    if answers or not {*retrievers} <= {*_BY_WORDS}:
+        library.retriever(1).embedder.warm()
     checked = [(_named(library, one), _ids(library, one)) for one in asked]
     findings: list[Finding] = []
     placed = [(one, ids) for one, ids in checked if one.pages]
     for name in retrievers if placed else ():
-        found = _rankings(library, name, placed, progress)
-        if found is not None:
-            findings.append(finding(name, found))
+        findings.append(finding(name, _rankings(library, name, placed, progress)))
     documents = library.documents()
     return Evaluation(
         questions=len(asked),
@@ -104,22 +107,28 @@ def _rankings(
     name: str,
     asked: Sequence[tuple[EvaluationQuestion, list[str] | None]],
     progress: Progress,
-) -> list[Ranking] | None:
-    """What one retriever finds; None if the model it needs is not there."""
+) -> list[Ranking]:
+    """What one retriever finds. Raises ModelUnavailable."""
     find = _finder(library, name)
     names = {d.id: d.name for d in library.documents()}
     rankings = []
-    try:
-        find(asked[0][0].question, asked[0][1])  # models are loaded before the clock runs
-        for done, (one, ids) in enumerate(asked):
-            progress(name, done, len(asked))
-            began = time.perf_counter()
-            found = find(one.question, ids)
-            seconds = time.perf_counter() - began
-            rankings.append(Ranking(one, _pages(found, names), seconds))
-    except ModelUnavailable:
-        return None
+    find(asked[0][0].question, asked[0][1])  # models are loaded before the clock runs
+    for done, (one, ids) in enumerate(asked):
+        progress(name, done, len(asked))
+        began = time.perf_counter()
+        found = find(one.question, ids)
+        seconds = time.perf_counter() - began
+        rankings.append(Ranking(one, _pages(found, names), seconds))
+        if name not in _BY_WORDS:
+            _check_meaning(library)
     return rankings
+
+
+def _check_meaning(library: Library) -> None:
+    """Raises ModelUnavailable if the model was away: then words alone have found."""
+    trouble = library.retriever(1).embedder.trouble
+    if trouble:
+        raise ModelUnavailable(trouble)
 
 
 def _finder(library: Library, name: str) -> Find:
@@ -175,6 +184,7 @@ def _answers(
     for done, (one, ids) in enumerate(able):
         progress("answers", done, len(able))
         answer = answer_of(library.ask(one.question, ids))
+        _check_meaning(library)
         if answer is not None:
             judged.append(judge(library, one, answer))
     return answering(judged) if judged else None
