@@ -124,7 +124,12 @@ _RAY = "RAY_ADDRESS"
 
 def shared_environment() -> dict[str, str]:
     """What a process on another machine needs to work on the same library, keys included."""
-    return {name: told for name, told in os.environ.items() if name.startswith(_SHARED)}
+    shared = {name: told for name, told in os.environ.items() if name.startswith(_SHARED)}
+    folder = shared.pop("RAG_APP_SECRETS_DIR", "")  # of this machine
+    for path in Path(folder).iterdir() if folder else ():
+        if path.name.upper().startswith(_SHARED[0]) and path.is_file():
+            shared.setdefault(path.name.upper(), path.read_text(encoding="utf-8").strip())
+    return shared
 
 
 def take_on(environment: Mapping[str, str]) -> None:

@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from rag_app.cli import parser
-from rag_app.settings import QUEUES, Settings
+from rag_app.settings import Settings
 from rag_app.ui import health
 from tests.test_docker import arguments
 
@@ -203,7 +203,7 @@ def test_work_is_left_to_workers_which_nobody_is_sent_to():
         assert command[0] == ".venv/bin/rag-app"
         asked = parser().parse_args(command[1:])
         assert asked.run.__module__ == "rag_app.cli.server_commands"
-        assert str(asked.port) == PORT and asked.queues == ",".join(QUEUES)
+        assert str(asked.port) == PORT and asked.queues is None  # all
     pod = worker["template"]["spec"]
     assert pod["volumes"][-1] == app["template"]["spec"]["volumes"][-1]
     assert pod["securityContext"] == app["template"]["spec"]["securityContext"]

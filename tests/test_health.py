@@ -15,6 +15,9 @@ from pathlib import Path
 import psutil
 import pytest
 
+from rag_app import cli
+from rag_app.cli import server_commands
+from rag_app.environment import shared_environment
 from rag_app.errors import LibraryInUse
 from rag_app.observing.measures import LibraryFigures
 from rag_app.settings import Settings
@@ -264,3 +267,31 @@ def test_an_end_while_models_compute_is_no_failure():
         [sys.executable, "-c", ENDS_WHILE_MODELS_COMPUTE], capture_output=True, timeout=120
     )
     assert (ended.returncode, ended.stderr) == (0, b"")
+
+
+def test_secrets_in_files_go_to_workers_on_other_machines(tmp_path, monkeypatch):
+    monkeypatch.setenv("RAG_APP_SECRETS_DIR", str(tmp_path))
+    monkeypatch.setenv("RAG_APP_METRICS", "of the environment")
+    (tmp_path / "rag_app_database_url").write_text("postgresql://one@db/library\n")
+    (tmp_path / "rag_app_metrics").write_text("of the file")
+    (tmp_path / "other").write_text("not ours")
+    shared = shared_environment()
+    assert shared["RAG_APP_DATABASE_URL"] == "postgresql://one@db/library"
+    assert shared["RAG_APP_METRICS"] == "of the environment"
+    assert not {"RAG_APP_SECRETS_DIR", "OTHER"} & {*shared}
+
+
+@pytest.mark.parametrize(
+    ("told", "option", "works_on"),
+    [
+        ("none", None, {"read", "embed", "recognise"}),
+        ("embed", None, {"embed"}),
+        ("embed", "read", {"read"}),
+        ("none", "read", {"read"}),
+    ],
+)
+def test_a_worker_takes_from_the_queues_that_it_is_told(monkeypatch, told, option, works_on):
+    monkeypatch.setenv("RAG_APP_DATABASE_URL", "postgresql://one@db/library")
+    monkeypatch.setenv("RAG_APP_QUEUES", told)
+    asked = cli.parser().parse_args(["worker", *(["--queues", option] if option else [])])
+    assert server_commands._settings_to_work(asked).works_on == works_on

@@ -13,6 +13,7 @@ import pytest
 from rag_app.errors import QuestionError
 from rag_app.library import Library
 from rag_app.settings import Settings
+from rag_app.storage.originals import Originals
 from rag_app.types import RetrieverKind, Status
 from tests.fakes import WordEmbedder
 
@@ -120,6 +121,21 @@ def test_two_windows_that_add_them_again_add_them_once(folder):
             first, second = both.map(lambda _: library.add_set_aside(), range(2))
         assert len(first.added) + len(second.added) == 2
         assert first.refused == second.refused == () and len(done(library)) == 2
+
+
+def test_others_add_files_while_one_that_was_set_aside_is_fetched(folder, monkeypatch):
+    lose(folder)
+    taken_back, added = Originals.taken_back, []
+    with open_library(folder) as library, ThreadPoolExecutor(1) as beside:
+
+        def slowly(originals, one):
+            task = beside.submit(library.add, f"{len(added)}.txt", f"Bus {len(added)}.".encode())
+            added.append(task.result(timeout=20).document.name)
+            return taken_back(originals, one)
+
+        monkeypatch.setattr(Originals, "taken_back", slowly)
+        assert len(library.add_set_aside().added) == 2
+        assert added == ["0.txt", "1.txt"] and len(done(library)) == 4
 
 
 def test_what_cannot_be_read_any_more_stays_set_aside(folder):

@@ -51,7 +51,7 @@ def _read(arguments: argparse.Namespace) -> int:
 
     quiet_dependencies()
     asked = read_contexts(arguments.questions)
-    model = SpanModel()
+    model = SpanModel(threads=settings_of(arguments).threads)
     for first in range(0, len(asked), _READ_AT_ONCE):
         part = asked[first : first + _READ_AT_ONCE]
         found = model.read_pairs([(one["question"], one["context"]) for one in part])

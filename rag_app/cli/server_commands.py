@@ -244,8 +244,8 @@ def add_worker_parser(commands: Any, shared: argparse.ArgumentParser) -> None:
     worker = command(commands, shared, "worker", _work, told)
     worker.add_argument(
         "--queues",
-        default=",".join(QUEUES),
-        help=f"what this machine is for, of {', '.join(QUEUES)}; separated by commas",
+        help=f"what this machine is for, of {', '.join(QUEUES)}, separated by commas; without it: "
+        "what RAG_APP_QUEUES says, or all",
     )
     worker.add_argument("--host", default="127.0.0.1", help="address to listen on")
     worker.add_argument(
@@ -255,13 +255,7 @@ def add_worker_parser(commands: Any, shared: argparse.ArgumentParser) -> None:
 
 def _work(arguments: argparse.Namespace) -> int:
     """Work until told to stop. Raises SettingsError."""
-    # No writer: what models say of documents is made where people look at them.
-    settings = Settings.load(
-        data_dir=getattr(arguments, "data_dir", None),
-        queues=arguments.queues,
-        writer="off",
-        generator="quotes",
-    )
+    settings = _settings_to_work(arguments)
     if not settings.database_address:
         raise SettingsError(
             "A worker shares its library with others, and a file can have one process only: set "
@@ -288,6 +282,18 @@ def _work(arguments: argparse.Namespace) -> int:
                 signal.signal(number, signal.SIG_DFL)  # a second one does not wait
             library.wind_down(settings.drain_seconds)
     return 0
+
+
+def _settings_to_work(arguments: argparse.Namespace) -> Settings:
+    """The settings of a worker, which takes from all queues where none is named: that the apps
+    beside it take from none may stand in the same environment."""
+    settings = settings_of(arguments)
+    if not settings.works_on:
+        settings = Settings.load(data_dir=settings.data_dir, queues=",".join(QUEUES))
+    # No writer: what models say of documents is made where people look at them.
+    return Settings.load(
+        data_dir=settings.data_dir, queues=settings.queues, writer="off", generator="quotes"
+    )
 
 
 def _check_model(settings: Settings) -> None:

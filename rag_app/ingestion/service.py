@@ -317,17 +317,17 @@ class DocumentService:
         return AddedAgain(tuple(added), tuple(refused))
 
     def _add_again(self, one: SetAside) -> Added:
+        incoming = self._originals.taken_back(one)  # from an object store that takes long
+        suffix = detect(incoming.path, one.name)
         with self._adding:
-            incoming = self._originals.taken_back(one)
-            suffix = detect(incoming.path, one.name)
             added = self._intake.accept(incoming, one.name, suffix, HOME, handed_in=False)
             incoming.path.unlink(missing_ok=True)  # the library had it already
             self._originals.taken(one, incoming.content_id)
         return added
 
     def delete_set_aside(self) -> None:
-        """Delete them for good."""
-        with self._adding:
+        """Delete them for good; not while one is added again, which would bring it back."""
+        with self._adding_again, self._adding:
             found = [one.document_id for one in self._originals.set_aside()]
             known = self._store.documents(WORKER, found)
             self._originals.delete_set_aside({document.id for document in known})
