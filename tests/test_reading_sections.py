@@ -65,6 +65,12 @@ def test_headings_come_in_the_order_of_the_document(blocks):
     assert places == sorted(places)
 
 
+def test_headings_without_text_fill_pages_of_their_own():
+    reading = build([("heading", f"Part {n}", 1) for n in range(5_000)]).reading()
+    assert len(reading.headings) == 5_000
+    assert all(len(page.text) < 5_000 for page in reading.pages)
+
+
 def test_a_long_paragraph_is_cut_after_a_sentence():
     sections = PageBuilder(Limits())
     sections.paragraph("A sentence of some words. " * 400)

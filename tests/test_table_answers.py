@@ -896,6 +896,18 @@ def test_months_that_are_columns_are_said_one_below_the_other(database, file, sq
     store.close()
 
 
+def test_months_of_two_years_that_are_columns_follow_each_other(database, file):
+    store = Store(database)
+    store.add_document(DOCUMENT)
+    data = b"Programme;Nov 2024;Dec 2024;Jan 2025\nWarm Homes;614;300;222\nCarers;40;50;60\n"
+    reading = read_delimited(file(data), limits=Limits())
+    store.save_reading(ID, reading, typed_tables(ID, reading))
+    names = ", ".join(column.sql_name for column in store.tables.of(WORKER)[0].columns[1:])
+    draft = answered(store, query_said_as(f"SELECT {names} FROM t1 LIMIT 1", "{rows}."))
+    assert draft.sentences == ("Nov 2024, 614; Dec 2024, 300; Jan 2025, 222",)
+    store.close()
+
+
 def test_a_name_that_is_nearly_right_is_put_right(store):
     nearly = query_said_as(
         "SELECT amount_eur FROM t1 WHERE lower(person) = 'ben okorro'", "Ben paid {0} EUR."

@@ -160,6 +160,12 @@ def test_groups_say_their_own_rows(asked):
             ["April", "May"],
             [(1,), (0, 2)],
         ),
+        (
+            "CASE person WHEN 'Ann' THEN 'November 2024' WHEN 'Ben' THEN 'March 2025' "
+            "ELSE 'Jan 25' END, count(*) FROM t1",
+            ["November 2024", "Jan 25", "March 2025"],
+            [(0, 2), (3,), (1,)],
+        ),
     ],
 )
 @pytest.mark.parametrize("grouped", ["GROUP BY 1", "GROUP BY ALL"])

@@ -81,6 +81,7 @@ class PageBuilder:
         self._headings: list[Heading] = []
         self._blocks: list[_Block] = []
         self._size = 0
+        self._waiting = 0  # headings at the end of the page, for what is below them
         self._label = ""
         self._left = limits.max_characters
         self._tables = 0
@@ -226,19 +227,21 @@ class PageBuilder:
         if self._is_full(block):
             self._cut()
         self._blocks.append(block)
+        self._waiting = self._waiting + 1 if block.level else 0
         self._size += len(block.text) + 2
 
     def _cut(self) -> None:
-        """End the page; headings that would stand at its end go to the next one."""
-        keep = len(self._blocks)
-        while keep and self._blocks[keep - 1].level:
-            keep -= 1
+        """End the page; headings that would stand at its end go to the next one, unless they fill
+        one by themselves."""
+        keep = len(self._blocks) - self._waiting
         if not keep:
+            if self._size >= self._most:
+                self._flush()
             return
         carried, label = self._blocks[keep:], self._label
         del self._blocks[keep:]
         self._flush()
-        self._blocks, self._label = carried, label
+        self._blocks, self._label, self._waiting = carried, label, len(carried)
         self._size = sum(len(block.text) + 2 for block in carried)
 
     def _flush(self) -> None:
@@ -264,7 +267,7 @@ class PageBuilder:
             pieces.append(block.text)
             start += len(block.text)
         self._pages.append(Page(number, "".join(pieces), self._label))
-        self._blocks, self._size = [], 0
+        self._blocks, self._size, self._waiting = [], 0, 0
 
 
 def tidy(text: str) -> str:

@@ -22,7 +22,7 @@ from rag_app.tables.querying import (
     TableDatabase,
     UsedRows,
 )
-from rag_app.tables.values import money_word, month, year
+from rag_app.tables.values import in_calendar, money_word, month, year
 from rag_app.text.sentences import one_line
 from rag_app.types import (
     Cell,
@@ -314,9 +314,9 @@ def upright(result: Result, tables: Sequence[Table]) -> Result:
     names = [called.get(name.lower(), "") for name in result.columns]
     readings: Sequence[Callable[[str], int | None]] = (month, year)
     for of_period, headed in zip(readings, _UPRIGHT, strict=True):
-        numbers = {at: of_period(name.strip()) for at, name in enumerate(names)}
-        places = [at for at, number in numbers.items() if number]
-        order = [numbers[at] or 0 for at in places]
+        places = [at for at, name in enumerate(names) if of_period(name.strip())]
+        periods = [names[at].strip() for at in places]
+        order = in_calendar(periods) or [int(one) for one in periods if year(one)]
         if len(result.rows) != 1 or len(places) < _PERIODS or order != sorted({*order}):
             continue
         return replace(

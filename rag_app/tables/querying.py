@@ -39,7 +39,7 @@ from rag_app.tables.joining import (
     unfolded,
 )
 from rag_app.tables.naming import write_alike
-from rag_app.tables.values import month
+from rag_app.tables.values import in_calendar
 from rag_app.types import Column, ColumnKind, Operation, RowFilter, Table
 
 if TYPE_CHECKING:
@@ -480,8 +480,8 @@ def _in_order(result: Result, node: Node) -> Result:
         return result
     firsts = [row[0] for row in result.rows]
     keys: list[tuple[Any, Any]]
-    if all(isinstance(one, str) and month(one) for one in firsts):
-        keys = [(0, month(one)) for one in firsts]
+    if all(isinstance(one, str) for one in firsts) and (places_in_time := in_calendar(firsts)):
+        keys = [(0, at) for at in places_in_time]
     elif any(isinstance(one, _FOLLOWS) for one in firsts) and not _figure_first(node):
         keys = [(one is None, one) for one in firsts]
     elif all(isinstance(row[-1], int | float | Decimal) for row in result.rows):

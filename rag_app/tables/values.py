@@ -354,6 +354,16 @@ def month(text: str) -> int:
     return month_named(found[1]) if found else 0
 
 
+def in_calendar(texts: Sequence[str]) -> list[int]:
+    """Numbers by which texts that all name months follow each other: days, where all say a year,
+    else those of the months. Empty: one is no month."""
+    months = [month(text) for text in texts]
+    days = [date(text, Convention(months=True)) for text in texts]
+    if not all(months):
+        return []
+    return [day.toordinal() for day in days if day] if all(days) else months
+
+
 def with_months(words: Iterable[str]) -> list[str]:
     """Words, those of them that are short for an English month, as "jul", written out."""
     numbers = ((word, month_called(word) if month(word) else 0) for word in words)
