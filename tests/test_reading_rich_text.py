@@ -64,6 +64,26 @@ def test_pictures_codes_of_fields_and_unknown_groups_are_no_text(read):
     assert read(HEAD + text + r"\bullet  \emdash}").pages[0].text == "here• —"
 
 
+def test_what_is_hidden_or_deleted_in_rich_text_is_not_read(read):
+    text = r"Pay 10{\v  secret} EUR\v  inner\v0 , {\deleted not }now.\v  no\plain  Yes."
+    assert read(HEAD + text + "}").pages[0].text == "Pay 10 EUR, now. Yes."
+
+
+def test_the_marks_of_a_list_in_rich_text_are_read_once(read):
+    item = r"{\listtext\pard\plain 1.\tab}{\pntext\f0 1.\tab}\pard Oil it.\par"
+    item += r"{\pntext\f0 2.\tab}\pard Wait.\par"
+    assert read(HEAD + item + "}").pages[0].text == "1. Oil it.\n\n2. Wait."
+
+
+def test_the_text_of_a_shape_in_rich_text_is_apart(read):
+    box = r"{\shp{\*\shpinst\shpleft0{\sp{\sn x}{\sv y}}{\shptxt \pard In a box.\par}}}"
+    text = r"\trowd\cellx1\pard\intbl One" + box + r" more\cell\row\pard " + box + r"After\par"
+    hidden = r"{\header " + box + r"}"
+    assert read(HEAD + hidden + text + "}").pages[0].text == (
+        "In a box.\n\nOne more\n\nIn a box.\n\nAfter"
+    )
+
+
 def test_a_torn_rich_text_is_read_as_far_as_it_goes(read):
     assert read(HEAD + r"\pard The first words {\b and").pages[0].text == "The first words and"
 

@@ -172,6 +172,12 @@ def test_what_stands_between_cells_is_found(read_csv, delimiter):
     assert reading.pages[0].label == "rows 1–3"
 
 
+@pytest.mark.parametrize("wish", ["sep=;\r\n", '"sep=;"\n'])
+def test_what_a_table_wishes_to_stand_between_its_cells_is_no_row(read_csv, wish):
+    page = read_csv(f"{wish}Part;Price, net\nBolt;2,50\n").pages[0]
+    assert (page.text, page.label) == ("Part | Price, net\nBolt | 2,50", "rows 1–2")
+
+
 def test_a_long_table_of_text_repeats_the_names_of_its_columns(read_csv):
     text = "id,name,remark\n" + "".join(f"{n},name {n},some remark\n" for n in range(500))
     pages = read_csv(text).pages

@@ -89,11 +89,22 @@ def test_xml_with_nothing_but_attributes_is_read(read):
 
 def test_an_element_without_text_is_read_by_its_attributes_beside_others_with_text(read):
     bill = '<bill id="7"><note>March</note><item name="Boat" price="12.50"/></bill>'
-    assert read(bill, read_xml).pages[0].text == "March\n\nitem (name: Boat, price: 12.50)"
+    assert read(bill, read_xml).pages[0].text == (
+        "bill (id: 7)\n\nMarch\n\nitem (name: Boat, price: 12.50)"
+    )
     feeds = '<outline text="Ports"><outline text="Tides" url="http://a.org"/></outline>'
     opml = f"<opml><head><title>Feeds</title></head><body>{feeds}</body></opml>"
     assert read(opml, read_xml).pages[0].text == (
         "Feeds\n\noutline (text: Ports)\noutline (text: Tides, url: http://a.org)"
+    )
+
+
+def test_attributes_beside_text_are_read(read):
+    order = (
+        '<orders><order id="1042"><sum currency="EUR">12.50</sum><for>Ann</for></order></orders>'
+    )
+    assert read(order, read_xml).pages[0].text == (
+        "order (id: 1042)\nsum (currency: EUR): 12.50\nfor: Ann"
     )
 
 

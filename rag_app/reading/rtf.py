@@ -26,13 +26,15 @@ _HIDDEN = frozenset(
     b"fonttbl colortbl filetbl listtable listoverridetable revtbl rsidtbl pict object objdata "
     b"fldinst header headerl headerr headerf footer footerl footerr footerf themedata datastore "
     b"latentstyles xmlnstbl generator bkmkstart bkmkend datafield shpinst pgptbl userprops "
-    b"colorschememapping mmathPr nonshppict template operator wgrffmtfilter pnseclvl pntext "
+    b"colorschememapping mmathPr nonshppict template operator wgrffmtfilter pnseclvl "
     b"annotation atnid atnauthor atnref author company comment keywords doccomm subject "
     b"category manager hlinkbase creatim revtim printim buptim xe tc".split()
 )
 _SHOWN = frozenset(
     b"shptxt footnote shppict".split()
 )  # groups marked \* that are read all the same
+_MARKS = (b"pntext", b"listtext")  # of a list; a paragraph may have both, for old readers and new
+_UNSEEN = (b"v", b"deleted")  # hidden, and deleted with tracked changes
 _SYMBOLS = {
     b"tab": "\t", b"line": "\n", b"emdash": "—", b"endash": "–", b"emspace": " ", b"enspace": " ",
     b"qmspace": " ", b"bullet": "•", b"lquote": "‘", b"rquote": "’", b"ldblquote": "“",
@@ -55,6 +57,9 @@ class _RtfGroup:
     place: str = ""  # "", or a group with text of its own: "stylesheet", "fonttbl", "title"
     codec: str = ""  # of the font in use
     skip: int = 1  # characters that follow one in Unicode, for old readers
+    unseen: frozenset[bytes] = frozenset()  # why its text is not shown
+    is_shape: bool = False  # hidden, but for the text in it
+    boxes: int = 0  # of texts in shapes that it is in
 
 
 def read_rtf(path: Path, *, limits: Limits, on_page: Told = untold) -> Reading:
@@ -89,7 +94,8 @@ class _Parser:
         self._bytes = bytearray()
         self._cells: list[str] = []
         self._rows: list[list[str]] = []
-        self._in_table = self._starred = False
+        self._in_table = self._starred = self._is_marked = False
+        self._around: list[tuple[list[str], list[str], list[list[str]], bool, int]] = []
 
     def take(self, token: re.Match[bytes]) -> None:
         """Go one token further."""
@@ -128,12 +134,41 @@ class _Parser:
         self._group = self._above.pop() if self._above else _RtfGroup()
         if group.place and not self._group.place:
             self._pieces, self._level = [], 0
+        if group.boxes > self._group.boxes:
+            self._close_box()
+
+    def _open_box(self) -> None:
+        """The text of a shape stands apart from the paragraph or the table that it is in."""
+        if not self._in_table:
+            self._end_table()
+        around = self._pieces, self._cells, self._rows, self._in_table, self._level
+        self._around.append(around)
+        self._pieces, self._cells, self._rows, self._in_table, self._level = [], [], [], False, 0
+
+    def _close_box(self) -> None:
+        self._in_table = False
+        self._paragraph()
+        around = self._around.pop()
+        self._pieces, self._cells, self._rows, self._in_table, self._level = around
 
     def _word(self, word: bytes, number: int | None) -> None:
         starred, self._starred = self._starred, False
-        if word in _HIDDEN or (starred and word not in _SHOWN):
-            place = "fonttbl" if word == b"fonttbl" else self._group.place
-            self._group = replace(self._group, hidden=True, place=place)
+        group = self._group
+        if word == b"shptxt" and group.is_shape:
+            self._group = replace(group, hidden=False, is_shape=False, boxes=group.boxes + 1)
+            self._open_box()
+        elif word in _HIDDEN or (starred and word not in _SHOWN):
+            place = "fonttbl" if word == b"fonttbl" else group.place
+            shape = word == b"shpinst" and not group.hidden
+            self._group = replace(group, hidden=True, place=place, is_shape=shape)
+        elif word in _MARKS:
+            self._group = replace(group, hidden=group.hidden or self._is_marked)
+            self._is_marked = True
+        elif word in _UNSEEN:
+            without = group.unseen - {word}
+            self._group = replace(group, unseen=without if number == 0 else without | {word})
+        elif word == b"plain":
+            self._group = replace(group, unseen=frozenset())
         elif word in (b"stylesheet", b"info", b"title"):
             self._group = replace(self._group, place=word.decode())
         elif word in (b"f", b"fcharset", b"ansicpg", b"mac", b"pca", b"pc", b"uc", b"u", b"bin"):
@@ -199,10 +234,11 @@ class _Parser:
             named = _STYLE_NAME.match(text.strip())
             if named:
                 self._styles[self._style] = int(named.group(1))
-        elif not self._group.hidden and not place:
+        elif not (self._group.hidden or self._group.unseen or place):
             self._pieces.append(text)
 
     def _paragraph(self) -> None:
+        self._is_marked = False
         if self._in_table:
             self._pieces.append(" ")
             return

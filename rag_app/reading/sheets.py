@@ -269,13 +269,16 @@ _DELIMITERS = ",;\t|"
 _SAMPLE = 65_536  # characters looked at
 _LONGEST_CELL = 1_000_000
 _NO_END = sys.maxsize  # characters: they are counted before
+_WISH = re.compile(r"\"?sep=([^\w\s\"]|\t)\"?(?:\r\n|\r|\n)", re.IGNORECASE)  # Excel's, no row
 _LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")
 
 
 def read_delimited(path: Path, *, limits: Limits, on_page: Told = untold) -> Reading:
     """The rows of a table; what is none is read as plain text. Raises NoText or LimitReached."""
     text, encoding = load_any(path)
-    delimiter = sniff(text[:_SAMPLE])
+    wish = _WISH.match(text)
+    text = text[wish.end() :] if wish else text
+    delimiter = wish[1] if wish else sniff(text[:_SAMPLE])
     try:
         if not delimiter:
             return _as_text(text, encoding, limits)

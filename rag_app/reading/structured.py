@@ -157,22 +157,25 @@ def _xml(root: Element, limits: Limits) -> Reading:
 
 
 def _add(element: Element, depth: int, sections: PageBuilder, wordless: bool = False) -> None:
-    """Add an element: as a heading, a paragraph, a named value, or what is in it; one without a
-    word in it, or around it (`wordless`), by its attributes."""
+    """Add an element: as a heading, a paragraph, a named value, or what is in it. Its attributes
+    are said beside its name where that is: of a value, of what holds others, and of what has no
+    word in it, or around it (`wordless`)."""
     wordless = wordless or not any(text.strip() for text in element.itertext())
-    if wordless and element.attrib:
-        said = ", ".join(f"{name}: {value}" for name, value in element.attrib.items())
-        sections.paragraph(f"{element.tag} ({said})", tight=True)
     is_mixed = any((text or "").strip() for text in (element.text, *(c.tail for c in element)))
+    said = ", ".join(f"{name}: {value}" for name, value in element.attrib.items())
+    named = f"{element.tag} ({said})" if said else element.tag
+    holds = len(element) and not is_mixed and element.tag not in _HEADINGS
+    if said and (wordless or holds):
+        sections.paragraph(named, tight=True)
     if element.tag in _HEADINGS:
         sections.heading(
             " ".join("".join(element.itertext()).split()), min(_DEEPEST, depth - 1) or 1
         )
-    elif len(element) and not is_mixed:
+    elif holds:
         for child in element:
             _add(child, depth + 1, sections, wordless)
     elif element.tag not in _PROSE and len(element) == 0 and len(element.text or "") <= _SHORT:
         if (element.text or "").strip():
-            sections.paragraph(f"{element.tag}: {(element.text or '').strip()}", tight=True)
+            sections.paragraph(f"{named}: {(element.text or '').strip()}", tight=True)
     else:
         sections.paragraph("".join(element.itertext()))
