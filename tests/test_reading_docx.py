@@ -151,6 +151,29 @@ def test_hidden_text_is_not_read(read):
     assert read(docx(body + whole)).pages[0].text == "Shown"
 
 
+def test_a_list_may_begin_with_nought(read):
+    numbering = lists("").replace("<w:numFmt", '<w:start w:val="0"/><w:numFmt')
+    body = listed("a") + listed("b", 1) + listed("c", 1) + listed("d")
+    assert read(docx(body, numbering=numbering)).pages[0].text == "0. a\n0.0 b\n0.1 c\n1. d"
+
+
+def test_numbers_that_word_makes_in_a_table_are_read(read):
+    rows = table(["No.", "Task"], ["", "Oil"], ["", "Wait"]).replace(paragraph(""), listed(""))
+    text = read(docx(rows + listed("Rest"), numbering=lists(""))).pages[0].text
+    assert text == "No. | Task\n1. | Oil\n2. | Wait\n3. Rest"
+
+
+def test_text_that_a_style_hides_is_not_read(read):
+    styles = (
+        '<w:style w:styleId="Secret"><w:name w:val="Secret"/><w:rPr><w:vanish/></w:rPr></w:style>'
+        '<w:style w:styleId="More"><w:name w:val="More"/><w:basedOn w:val="Secret"/></w:style>'
+    )
+    run = '<w:r><w:rPr><w:rStyle w:val="More"/>{}</w:rPr><w:t>{}</w:t></w:r>'
+    shown = run.format('<w:vanish w:val="0"/>', "Shown")
+    body = f"<w:p>{run.format('', 'gone')}{shown}</w:p>"
+    assert read(docx(body + paragraph("gone", "Secret"), styles=styles)).pages[0].text == "Shown"
+
+
 @pytest.mark.parametrize(
     ("inside", "line"),
     [

@@ -32,6 +32,7 @@ from rag_app.reading.web import add_html
 from rag_app.reading.word_styles import (
     Numbers,
     Style,
+    is_on,
     list_place,
     outline_level,
     property_of,
@@ -166,7 +167,9 @@ class _Body:
 
     def add(self, element: Element) -> None:
         """Add a paragraph or a table."""
+        self._hide(element)
         if element.tag == "tbl":
+            self._number(element)
             rows, header_rows, merged = _table(element)
             caption, self._caption = self._caption, ""
             grid = self.sections.grid(caption, header_rows=header_rows, merged=merged)
@@ -233,6 +236,7 @@ class _Body:
         try:
             with self._archive.open(part) as member:
                 for element in outermost(member, {tag}, _SKIP):
+                    self._hide(element)
                     text = paragraph_text(element).strip()
                     if text and element.get("type", "normal") == "normal":
                         yield text
@@ -242,6 +246,33 @@ class _Body:
     def _style(self, paragraph: Element) -> tuple[str, Style, Element | None]:
         name = property_of(paragraph, "pPr/pStyle")
         return name, self._styles.get(name, Style()), paragraph.find("pPr")
+
+    def _hide(self, element: Element) -> None:
+        """Say of each run whose text its style hides that it is hidden."""
+        if not any(style.hides for style in self._styles.values()):
+            return
+        for paragraph in element.iter("p"):
+            of_paragraph = self._style(paragraph)[1].hides
+            for run in paragraph.iter("r"):
+                own = self._styles.get(property_of(run, "rPr/rStyle"), Style()).hides
+                if is_on(run, "rPr/vanish", of_paragraph or own):
+                    properties = run.find("rPr")
+                    if properties is None:
+                        properties = Element("rPr")
+                        run.insert(0, properties)
+                    properties.append(Element("vanish"))
+
+    def _number(self, table: Element) -> None:
+        """Write the numbers of the paragraphs in a table before their texts; a bullet says nothing
+        in a cell."""
+        for paragraph in table.iter("p"):
+            _, style, properties = self._style(paragraph)
+            mark = self._mark(properties, style)
+            if any(map(str.isalnum, mark)):
+                run, text = Element("r"), Element("t")
+                text.text = f"{mark} "
+                run.append(text)
+                paragraph.insert(0, run)
 
     def _mark(self, properties: Element | None, style: Style) -> str:
         list_id, level = list_place(properties)
@@ -270,7 +301,7 @@ def _table(table: Element) -> tuple[list[list[str]], int, list[Merged]]:
             going_on[column] = place
             cells += ["" if goes_on else paragraph_text(cell), *[""] * (span - 1)]
         rows.append(cells)
-        header_rows += header_rows == number - 1 and _is_on(row, "trPr/tblHeader")
+        header_rows += header_rows == number - 1 and is_on(row, "trPr/tblHeader")
     return rows, header_rows, [each for each in areas.values() if each.is_several]
 
 
@@ -282,12 +313,6 @@ def _goes_on(cell: Element) -> bool:
     """Whether a cell goes on from the row above."""
     merge = cell.find("tcPr/vMerge")
     return merge is not None and merge.get("val", "continue") != "restart"
-
-
-def _is_on(element: Element, name: str) -> bool:
-    """Whether an element has a property that is there or not, and is not switched off."""
-    said = element.find(name)
-    return said is not None and said.get("val", "true") not in ("0", "false", "off")
 
 
 def _inside(element: Element, tag: str) -> Iterator[Element]:
@@ -317,7 +342,7 @@ def _collect(element: Element, pieces: list[str]) -> None:
             pieces.append(_symbol(child.get("char", ""), child.get("font", "")))
         elif child.tag == "oMath":
             pieces.append(formula(child, pieces[-1] if pieces else ""))
-        elif child.tag not in _PROPERTIES and not _is_on(child, "rPr/vanish"):
+        elif child.tag not in _PROPERTIES and not is_on(child, "rPr/vanish"):
             nested = child.tag in ("p", "tr", "txbxContent")
             if nested and pieces and not pieces[-1].endswith("\n"):
                 pieces.append("\n")

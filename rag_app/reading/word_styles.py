@@ -15,6 +15,7 @@ from rag_app.reading.markup import outermost
 _HEADING = re.compile(r"heading (\d)", re.IGNORECASE)
 _PLACE = re.compile(r"%(\d)")
 _LEVELS = 9
+_UNUSED = -1  # count of a level that has had no paragraph: a list may begin with 0
 _ROMAN = (
     (1000, "m"), (900, "cm"), (500, "d"), (400, "cd"), (100, "c"), (90, "xc"), (50, "l"),
     (40, "xl"), (10, "x"), (9, "ix"), (5, "v"), (4, "iv"), (1, "i"),
@@ -23,12 +24,13 @@ _ROMAN = (
 
 @dataclass(frozen=True, slots=True)
 class Style:
-    """A paragraph style: `level` of a heading (0: none), and the list it numbers by."""
+    """A style: `level` of a heading (0: none), the list it numbers by, whether it hides its text."""
 
     level: int = 0
     is_title: bool = False
     list_id: str = ""
     list_level: int = 0
+    hides: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +41,7 @@ class _NumberingLevel:
 
 
 def read_styles(archive: Archive, part: str) -> dict[str, Style]:
-    """The paragraph styles by id, each with what it takes over from the one it is based on."""
+    """The styles by id, each with what it takes over from the one it is based on."""
     with archive.open(part) as member:
         found = {each.get("styleId", ""): each for each in outermost(member, {"style"})}
     styles: dict[str, Style] = {}
@@ -65,6 +67,7 @@ def _style(element: Element, base: Style) -> Style:
         name.lower() == "title",
         list_id or base.list_id,
         list_level if list_id or list_level else base.list_level,
+        is_on(element, "rPr/vanish", base.hides),
     )
 
 
@@ -95,7 +98,7 @@ class Numbers:
     """Counts the numbered paragraphs of a document, in its order."""
 
     def __init__(self, numbering: Element | None = None) -> None:
-        self._counts: dict[str, list[int]] = defaultdict(lambda: [0] * _LEVELS)
+        self._counts: dict[str, list[int]] = defaultdict(lambda: [_UNUSED] * _LEVELS)
         self._lists = {} if numbering is None else _lists(numbering)
 
     def next(self, list_id: str, level: int) -> str:
@@ -104,9 +107,9 @@ class Numbers:
         if known is None or level not in known.levels:
             return ""
         counts = self._counts[known.counter]
-        goes_on = counts[level] and level not in known.restarts
+        goes_on = counts[level] != _UNUSED and level not in known.restarts
         counts[level] = counts[level] + 1 if goes_on else known.levels[level].start
-        counts[level + 1 :] = [0] * (_LEVELS - level - 1)
+        counts[level + 1 :] = [_UNUSED] * (_LEVELS - level - 1)
         known.restarts.discard(level)
         if known.levels[level].kind == "bullet":
             return "•"
@@ -139,7 +142,7 @@ def _restarted(element: Element, levels: dict[int, _NumberingLevel]) -> set[int]
     for override in element.iterfind("lvlOverride"):
         level = whole(override.get("ilvl", ""), 0)
         if level in levels and override.find("startOverride") is not None:
-            start = max(1, whole(property_of(override, "startOverride"), 1))
+            start = whole(property_of(override, "startOverride"), 1)
             levels[level] = replace(levels[level], start=start)
             restarts.add(level)
     return restarts
@@ -147,7 +150,9 @@ def _restarted(element: Element, levels: dict[int, _NumberingLevel]) -> set[int]
 
 def _shown(levels: dict[int, _NumberingLevel], counts: list[int], level: int) -> str:
     known = levels.get(level)
-    return "" if known is None else _in_kind(counts[level] or known.start, known.kind)
+    if known is None:
+        return ""
+    return _in_kind(known.start if counts[level] == _UNUSED else counts[level], known.kind)
 
 
 def _mark(levels: dict[int, _NumberingLevel], level: int) -> str:
@@ -155,7 +160,7 @@ def _mark(levels: dict[int, _NumberingLevel], level: int) -> str:
 
 
 def _level(element: Element) -> tuple[int, _NumberingLevel]:
-    start = max(1, whole(property_of(element, "start"), 1))
+    start = whole(property_of(element, "start"), 1)
     known = _NumberingLevel(start, property_of(element, "numFmt"), property_of(element, "lvlText"))
     return whole(element.get("ilvl", ""), 0), known
 
@@ -177,6 +182,13 @@ def _roman(number: int) -> str:
         written += letters * (number // value)
         number %= value
     return written
+
+
+def is_on(element: Element, name: str, otherwise: bool = False) -> bool:
+    """Whether an element has a property that is there or not, and is not switched off; `otherwise`:
+    where it says nothing of it."""
+    said = element.find(name)
+    return otherwise if said is None else said.get("val", "true") not in ("0", "false", "off")
 
 
 def property_of(element: Element | None, name: str) -> str:
