@@ -937,6 +937,27 @@ def test_another_number_is_no_misspelling(database, file, known, asked, found):
     assert told.nearest(TextCondition("what", asked, pattern=False)) == found
 
 
+@pytest.mark.parametrize(
+    ("question", "named"),
+    [
+        ("What is the rent of 14 Mill Lane?", ["14 Mill Lane"]),
+        ("What is the rent of 9 Mill Lane?", ["9 Mill Lane"]),
+        ("What is the rent of 15 Mill Lane?", []),
+        ("What are the rents in Mill Lane?", ["9 Mill Lane", "12 Mill Lane", "14 Mill Lane"]),
+    ],
+)
+def test_a_question_names_the_address_with_its_number(database, file, question, named):
+    store = Store(database)
+    store.add_document(DOCUMENT)
+    data = b"Address;Rent\n12 Mill Lane;800\n14 Mill Lane;900\n9 Mill Lane;700\n8 High St;1\n"
+    reading = read_delimited(file(data), limits=Limits())
+    store.save_reading(ID, reading, typed_tables(ID, reading))
+    with closing(store), TableDatabase(store.tables.of(WORKER), store.tables) as opened:
+        found = " ".join(describe(opened, {}).named(question))
+    all_of_them = ("9 Mill Lane", "12 Mill Lane", "14 Mill Lane")
+    assert [one for one in all_of_them if one.lower() in found.lower()] == named
+
+
 def test_a_long_number_names_none_that_is_nearly_it():
     assert alike(["10435", "okorro"], ["10431", "okoro"]) == {"okoro"}
 

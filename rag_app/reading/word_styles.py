@@ -24,7 +24,8 @@ _ROMAN = (
 
 @dataclass(frozen=True, slots=True)
 class Style:
-    """A style: `level` of a heading (0: none), the list it numbers by, whether it hides its text."""
+    """A style: `level` of a heading (0: none), the list it numbers by, and whether it hides what
+    is written in it."""
 
     level: int = 0
     is_title: bool = False

@@ -7,6 +7,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from typing import Any
 
 from rag_app.errors import QueryError
@@ -65,9 +66,14 @@ class Described:
 
     def named(self, question: str) -> list[str]:
         """The values that a question names, as conditions of a query, the nearest first."""
-        words = [word for word in dict.fromkeys(compared(question)) if len(word) > 1]
+        asked = compared(question)
+        words = [word for word in dict.fromkeys(asked) if len(word) > 1]
         of_values = {
-            (table, column): {v: compared(self._meaning(table, v)) for v in values}
+            (table, column): {
+                v: parts
+                for v in values
+                if not _is_another(parts := compared(self._meaning(table, v)), asked)
+            }
             for (table, column), values in self.values.items()
         }
         shared = Counter(
@@ -266,6 +272,18 @@ def _named(
         share = sum(len(word) for word in parts if word in same) / letters if letters else 0.0
         if share >= _PART or not telling.isdisjoint(parts):
             yield share, value
+
+
+def _is_another(words: Sequence[str], asked: Sequence[str]) -> bool:
+    """Whether a question says another number where a value has one: 14 Mill Lane is not 12."""
+    said = {number for word in asked for number in _numbers(word)}
+    before = {word for number, word in pairwise(asked) if number.isdigit()}
+    behind = {word for word, number in pairwise(asked) if number.isdigit()}
+    return any(
+        (one.isdigit() and said.isdisjoint(_numbers(one)) and other in before)
+        or (other.isdigit() and said.isdisjoint(_numbers(other)) and one in behind)
+        for one, other in pairwise(words)
+    )
 
 
 def _nearest(text: str, values: Sequence[str]) -> str | None:
