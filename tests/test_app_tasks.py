@@ -9,6 +9,7 @@ import pytest
 
 from rag_app.answering.prompts import NOT_IN_DOCUMENTS
 from rag_app.export import messages
+from rag_app.text.highlighting import escape_markdown
 from rag_app.types import Note, NoteKind
 from rag_app.ui import texts, texts_answers
 from tests.servers import scripted_server
@@ -126,6 +127,13 @@ def test_documents_are_listed_as_people_do():
     assert texts.summarise("a") == "Summarise “a”"
 
 
+def test_who_would_compare_many_documents_is_told_how_many_can_be(page):
+    page.drop(("ferry.txt", FERRY), *((f"{n}.txt", f"Rain {n}.".encode()) for n in range(5)))
+    assert "Compare some of them…" in menu(page)[0].options
+    choose(page, "compare")
+    assert [error.value for error in page.at.error] == [escape_markdown(texts.COMPARES_FEW)]
+
+
 def test_where_it_is_not_clear_which_documents_are_meant_a_click_says_it(page):
     notes = [(f"note {n}.txt", f"Note {n} is about rain in May.".encode()) for n in range(6)]
     page.drop(("ferry.txt", FERRY), *notes)
@@ -164,7 +172,7 @@ def test_what_was_computed_from_one_sheet_is_asked_of_another_that_fits_with_a_c
     said = sheets.ask("How much did Ann Lee cost in total?")
     (other,) = offered(sheets)
     assert texts_answers.other_sheets(False) in sheets.html()
-    assert "It may also be meant of" not in sheets.html()
+    assert "You may have meant another sheet" not in sheets.html()
     of = {"fuel.csv": "61", "meals.csv": "14"}
     wanted = of.pop(other.label)
     assert f"It cost **{of.popitem()[1]}**" in said

@@ -285,6 +285,18 @@ def test_where_neither_understands_a_question_the_one_before_it_stands_beside_it
     )
 
 
+@pytest.mark.parametrize(
+    ("written", "expected"),
+    [
+        ("What is the warranty?", "only the doors (What is the warranty?)"),
+        ("What is the warranty of the doors?", "What is the warranty of the doors?"),
+    ],
+)
+def test_the_question_before_it_once_more_is_no_rewrite(written, expected):
+    rewriter = Rewriter(lambda messages, cancelled: written, taught=True)
+    assert rewriter.rewrite("only the doors", [WARRANTY]) == expected
+
+
 def test_a_model_sees_the_last_turn_alone_and_all_of_them_where_that_is_not_enough():
     shown = []
 

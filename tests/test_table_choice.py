@@ -236,4 +236,4 @@ def test_a_document_that_is_more_than_its_tables_is_not_offered(store):
 
 def test_the_names_are_said_in_a_sentence_where_there_are_no_buttons():
     note = Note(NoteKind.OTHER_SHEETS, ("fuel.csv", "meals.csv"))
-    assert sentence(note) == "It may also be meant of fuel.csv and meals.csv."
+    assert sentence(note) == "You may have meant another sheet: fuel.csv and meals.csv."

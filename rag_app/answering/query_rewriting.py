@@ -34,6 +34,7 @@ from rag_app.answering.generation import FollowUp
 from rag_app.answering.prompts import rewriting_messages
 from rag_app.answering.task_router import objects, rest, wanted
 from rag_app.errors import ChatModelError
+from rag_app.tables.describing import alike
 from rag_app.text.languages import STOP, compared
 from rag_app.types import Task
 
@@ -138,6 +139,7 @@ NEEDED = 0.15  # likelihood of needing context from which a question is rewritte
 _LEANING = 0.5  # from which what a model made of it still leans
 _SHOWN_TURNS, _SHOWN_CHARACTERS = 3, 160
 _NEW = 0.34  # share of the telling words of a rewrite that nobody said before, at most
+_STAND_IN = {"one", "ones"}  # for what was named before, as "it" does
 _HEAD = """\
 The last question of a conversation leaves something out. Write it again so that somebody who has \
 not heard the conversation understands it: replace "he", "she", "it", "they", "this", "there" by \
@@ -193,7 +195,9 @@ class Rewriter:
         if compared(reply) == compared(question):
             return "" if needs_context(question) >= _LEANING else question
         made = cleaned(reply, question, turns)
-        return made if made != question and _said_before(made, question, turns) else ""
+        if made == question or _asks_again(made, question, turns):
+            return ""
+        return made if _said_before(made, question, turns) else ""
 
     def _messages(self, question: str, turns: Sequence[Turn]) -> Sequence[tuple[str, str]]:
         if not self._taught:
@@ -274,6 +278,14 @@ def _said_before(made: str, question: str, turns: Sequence[Turn]) -> bool:
     known, words_of_it = _telling(said), _telling(made)
     few = len(words_of_it - known) <= _NEW * len(words_of_it)
     return few and not invented(made, known_figures(said))
+
+
+def _asks_again(made: str, question: str, turns: Sequence[Turn]) -> bool:
+    """Whether a rewrite is a question that was asked before, with nothing of the new one: "only the
+    juniors" is more than that once more."""
+    own, words_of_it = _telling(question) - STOP - _STAND_IN, _telling(made)
+    again = any(words_of_it <= _telling(turn.question) for turn in turns)
+    return again and bool(own) and not alike([*words_of_it], [*own])
 
 
 # Wishes that lean on the wish before them: "again but shorter", "and the lease?", "compare them".

@@ -21,7 +21,7 @@ BY_MEANING = (
 _CHOOSE = "Choose one under “Who answers” at the top left"
 _TASKS = {"comparison": "A written comparison", "draft": "A draft", "translation": "A translation"}
 _SENTENCES = {
-    NoteKind.UNSUPPORTED: "Nothing in your documents says this. Check it before you rely on it.",
+    NoteKind.UNSUPPORTED: "I found no place that says this. Check it before you rely on it.",
     NoteKind.PARTLY_SUPPORTED: (
         "Where no small number stands beside a sentence or a line, I found no place that says it: "
         "check it before you rely on it."
@@ -128,11 +128,11 @@ def sentence(note: Note) -> str:
             said = f"This is of the first {first} of {int(total):,} documents: {_listed(names)}."
             return f"{said} Tick those that you mean on the left."
         case NoteKind.NAMED_DOCUMENTS_ONLY:
-            return f"This is of what your wish names: {_listed(note.values)}."
+            return f"This is of what you named: {_listed(note.values)}."
         case NoteKind.WHICH_DOCUMENTS:
             return f"Among them are {_listed(note.values)}."
         case NoteKind.OTHER_SHEETS:
-            return f"It may also be meant of {_listed(note.values)}."
+            return f"You may have meant another sheet: {_listed(note.values)}."
         case NoteKind.SEARCHED_BY_WORDS_ONLY:
             return f"{count(int(first), 'document')} could so far be searched by words only."
         case NoteKind.NOT_READ_YET:

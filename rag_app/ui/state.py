@@ -68,8 +68,8 @@ class ShownExchange:
 
 
 def turns_of(exchanges: Sequence[ShownExchange]) -> list[Turn]:
-    """What was asked and answered, shortly, as follow-ups lean on it, and the documents whose
-    tables gave the answer."""
+    """What was asked, as it was understood, and answered, shortly, as follow-ups lean on it, and
+    the documents whose tables gave the answer."""
     turns = []
     for one in exchanges:
         if one.question and one.generation:
@@ -77,7 +77,8 @@ def turns_of(exchanges: Sequence[ShownExchange]) -> list[Turn]:
             said = "" if answer is None or answer.abstained else answer.short_answer or answer.text
             used = answer.computation.used if answer and answer.computation else ()
             tables = tuple(dict.fromkeys(rows.document_id for rows in used))
-            turns.append(Turn(one.question, said, tables))
+            asked = answer.query if answer else one.question
+            turns.append(Turn(asked, said, tables))
     return turns
 
 

@@ -60,7 +60,7 @@ def _meant(library: Library, session: Session) -> list[Document]:
 
 
 def _offered(documents: list[Document]) -> list[str]:
-    compared = ["compare"] if 2 <= len(documents) <= ASKED_OF else []
+    compared = ["compare"] if len(documents) > 1 else []
     return ["summarise", *compared, "draft", "translate", "language"]
 
 
@@ -130,6 +130,8 @@ def _chosen(library: Library) -> None:
         many = len(documents) > ASKED_OF
         asked = texts.SUMMARISE_ALL if many else texts.summarise(*names)
         composer.submit(library, asked, only=[d.id for d in documents])
+    elif task == "compare" and len(documents) > ASKED_OF:
+        session.say(texts.COMPARES_FEW)
     elif task == "compare":
         composer.submit(library, texts.compare(names), only=[d.id for d in documents])
     elif task:

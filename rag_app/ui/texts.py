@@ -11,6 +11,7 @@ from html import escape
 from urllib.parse import urlsplit
 
 from rag_app.answering.model_spec import ModelSpec
+from rag_app.answering.tasks import ASKED_OF
 from rag_app.export.messages import sureness
 from rag_app.models.catalogue import CATALOGUE
 from rag_app.settings import Settings
@@ -188,6 +189,9 @@ ANSWERS_IN = "Answers in"
 AS_ASKED = "The language of the question"
 DONE = "OK"
 SUMMARISE_ALL = "Summarise these documents"
+COMPARES_FEW = (
+    f"Two to {ASKED_OF} documents can be compared at once. Tick those that you mean on the left."
+)
 
 _KINDS = (
     (".pdf", "PDF"),
@@ -365,6 +369,8 @@ def answers_in(language: str) -> str:
 
 def task(one: str, documents: Sequence[Document]) -> str:
     """An item of the menu of tasks; it says what it is done with."""
+    if one == "compare" and len(documents) > ASKED_OF:
+        return "Compare some of them…"
     if one in ("summarise", "compare"):
         verb = "Summarise" if one == "summarise" else "Compare"
         alone = len(documents) == 1
