@@ -28,7 +28,7 @@ class Scripted:
         self._reply, self._sure, self._forced = reply, sure, forced
         self.asked: list[str] = []
 
-    def stream(self, messages, begun, logs):
+    def stream(self, messages, begun="", logs=True):
         assert logs
         self.asked.append(messages[-1][1])
         if not self._reply:
@@ -135,6 +135,19 @@ def test_a_writer_that_doubts_is_made_to_answer_where_the_rest_is_sure():
     text, draft = written(model, SureReader(4.4), 0.01)
     assert text == "The ferry costs four euros." and not draft.abstained
     assert len(model.asked) == 2
+
+
+def test_a_sum_in_a_text_that_is_composed_is_worked_out():
+    model = Scripted("The trip costs £<<4 * 38 + 38>> for all.", 0.97)
+    writer = Writer("fake", lambda: model, lambda e: e, window=4_000, most_tokens=100)
+    embedder = WordEmbedder()
+    generator = TaughtGenerator(writer, embedder, QuoteGenerator(embedder, 0.0), Grounding())
+    made = generator.compose(
+        [lambda room: [("human", "Summarise the trip.")]], lambda text: [], list, lambda: False
+    )
+    said = list(made)
+    assert "".join(piece.text for piece in said) == "The trip costs £190 for all."
+    assert said[-1].draft.sentences == ("The trip costs £190 for all.",)
 
 
 def test_caution_decides_what_is_said():

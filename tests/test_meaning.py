@@ -244,6 +244,8 @@ def test_the_hint_is_for_who_has_not_chosen_and_not_settled_it(toys, tmp_path, m
         monkeypatch.setattr(type(library._reindexing.live.current.embedder), "english", True)
         assert library.meaning.worth_a_hint(german)
         assert not library.meaning.worth_a_hint([document("en")])
+        unread = replace(document("", 0), status=Status.RECEIVED)
+        assert not library.meaning.worth_a_hint([*german, unread]), "what is read first is little"
         library.meaning.settle()
         assert not library.meaning.worth_a_hint(german)
         assert library.preferences.read() == Preferences(languages_settled=True)

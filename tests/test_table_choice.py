@@ -107,7 +107,7 @@ def test_a_figure_of_the_only_sheet_that_fits_goes_with_no_names(store):
 def test_where_no_query_answers_it_is_said_which_sheets_may_be_meant(store):
     asked = (COST, found(store, *OF_BOTH), DOCUMENTS, "English", lambda: False)
     nothing = answers(store, "").answer(*asked)
-    assert nothing.abstained and others(nothing) == OF_BOTH
+    assert nothing.abstained and others(nothing) == (*OF_BOTH, "stock.csv")  # the likeliest first
 
 
 def test_of_one_sheet_alone_nothing_is_offered_it_was_asked(store):
@@ -227,6 +227,15 @@ def test_tables_go_first_beside_another_writer_and_beside_what_is_quoted_since_i
     passage = Passage(Chunk(TEXT.id, 1, 0, 0, len(RENT), RENT), TEXT.name, 1.0)
     *_, last = both.generate(COST, (*found(store, *OF_BOTH), passage), lambda: False)
     assert last.draft.sentences == ("61.",)
+
+
+def test_where_a_sheet_is_likely_all_are_offered_where_there_are_few(store):
+    choice = TableChoice(store, OWN, DOCUMENTS)
+    draft = choice.which("How many pieces are there?", [])
+    assert draft is not None
+    [note] = draft.notes
+    assert note.values[0] == "stock.csv" and {*note.values} == {*SHEETS}
+    assert choice.which("Why is the sky blue?", []) is None
 
 
 def test_a_document_that_is_more_than_its_tables_is_not_offered(store):

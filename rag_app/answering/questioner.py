@@ -276,6 +276,8 @@ class Questioner:
         if kind in ON_DOCUMENTS and (task := self._wish(routed, now.question, turns, asked)):
             return self._task(task, asked, of_answer=routed.entry == ON_ANSWER)
         plain, language = language_before(asked.plain)
+        if routed.entry == ON_ANSWER and turns and not turns[-1].answer:
+            plain = query_rewriting.varied(turns[-1].question, plain)  # there is none to be changed
         asked = replace(asked, plain=plain, language=language or asked.language)
         return self._question(replace(asked, turns=tuple(turns)), kind is Task.COMPUTATION)
 

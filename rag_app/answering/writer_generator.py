@@ -344,6 +344,10 @@ class TaughtGenerator(ChatGenerator):
             asked.signals = replace(asked.signals, score=evidence.score, lead=evidence.lead)
         asked.chance = abstention.before(asked.signals)
 
+    def _reckoned(self, reply: str) -> str:
+        """Of the reply's own figures: whether a document has them is looked for afterwards."""
+        return computed(reply, known_figures(reply)).text
+
     def _worked_out(self, asked: Writing, text: str) -> Computed:
         return computed(text, asked.known, asked.language in _COMMA, asked.shares)
 

@@ -14,7 +14,7 @@ from rag_app.errors import NotAllowed, SettingsError
 from rag_app.models.download import Fetch, arrived, discard, folder_of, hub_download
 from rag_app.retrieval.reindexing import Reindexing
 from rag_app.storage.preferences import PreferenceFile
-from rag_app.types import Document
+from rag_app.types import Document, Status
 
 ENGLISH = ""  # the choice of the built-in model
 
@@ -143,6 +143,8 @@ class EmbeddingChoice:
         """Whether a person should hear that another model can be chosen, who has not yet."""
         busy = self.fixed or self.under_way or (self._fetch is not None and self._fetch.running)
         if busy or not self._may_choose or not self.english or not mostly_foreign(documents):
+            return False
+        if any(one.status is Status.RECEIVED for one in documents):  # the first ones read are few
             return False
         return not self._preferences.read().languages_settled
 
