@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import takewhile
 
 from rag_app.answering.attribution import known_figures, pieces_of
 from rag_app.answering.chat_generator import without_invented
@@ -76,7 +77,7 @@ def understood_introduction(reply: str, name: str, text: str) -> Introduction | 
         kind = ""
     known = known_figures(f"{name}\n{text}")
     about = next(filter(_is_sentence, (without_invented(one, known) for one in rest)), "")
-    about = "".join(pieces_of(about)[:_SENTENCES]).strip()
+    about = "".join(takewhile(_is_no_part, pieces_of(about)[:_SENTENCES])).strip()
     questions = tuple(q for q in dict.fromkeys(asked) if without_invented(q, known))
     if not (about or questions) or not title or len(title) > _TITLE_ROOM or len(kind) > _KIND_ROOM:
         return None
@@ -97,6 +98,11 @@ def _without_the_wish(kind: str) -> str:
     parts = kind.split(", ")
     last = next((n for n, part in enumerate(parts) if n and set(part.split()) <= wish), len(parts))
     return ", ".join(parts[:last])
+
+
+def _is_no_part(sentence: str) -> bool:
+    """Whether a sentence is not begun with what a writer was asked for: "Three questions: …"."""
+    return not sentence.strip().lower().startswith(tuple(INTRODUCTION.split(", ")[2:]))
 
 
 def _is_sentence(text: str) -> bool:
