@@ -93,7 +93,7 @@ def _citation(
     return None
 
 
-_CELLS = 24  # of a computed answer that are cited
+_CELLS = 60  # of a computed answer that are cited
 
 
 def cite_cells(computed: Computation) -> tuple[Citation, ...]:
