@@ -75,6 +75,12 @@ def test_a_word_that_stands_in_a_document_is_looked_for(library):
     assert answer.generator != APP and "warranty" in answer.passages[0].chunk.text
 
 
+def test_a_form_of_an_answer_that_there_was_none_of_is_that_of_the_question(library):
+    answer = ask(library, "as bullet points", "Which day is the museum closed?")
+    assert answer.query == "Which day is the museum closed, as bullet points"
+    assert "Monday" in answer.passages[0].chunk.text
+
+
 def test_keys_struck_at_random_are_looked_for_where_a_document_holds_them(tmp_path):
     settings = Settings.load(data_dir=tmp_path / "data")
     with Library(settings, embedder=English()) as library:
