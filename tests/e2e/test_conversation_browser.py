@@ -105,6 +105,16 @@ def test_the_newest_answer_is_in_view_unless_somebody_looks_at_an_older_one(brow
     eventually(page, lambda: page.evaluate(below) < 2)
 
 
+def test_of_an_answer_without_room_the_beginning_is_seen(browser):
+    page = opened(browser)
+    page.set_viewport_size({"width": 900, "height": 420})
+    ask(page, BERTHS)
+    page.locator(".acts").nth(1).wait_for()
+    page.wait_for_timeout(500)
+    last = page.locator(".question").last
+    eventually(page, lambda: 0 < last.bounding_box()["y"] < 150)
+
+
 def test_an_answer_is_rated_with_a_reason_that_a_reload_finds_again(browser):
     page = opened(browser)
     act(page, "up")

@@ -1,10 +1,14 @@
-const NEAR = 80;  // pixels
+const NEAR = 80, ROOM = 64;  // pixels
 const SOON = 400;  // milliseconds from a wheel's turn to the last scrolling that comes of it
 let questions = 0, following = true, watched = null, dragging = false, moved = -SOON;
 const scroller = () => document.querySelector('main');
+// The end is seen, but for an answer that has no room: then what was asked, and how it begins.
 const toEnd = () => {
   const main = scroller();
-  if (main && questions && following) main.scrollTop = main.scrollHeight;
+  if (!main || !questions || !following) return;
+  const asked = [...main.querySelectorAll('.question')].at(-1)?.getBoundingClientRect().top;
+  const above = main.scrollTop - main.getBoundingClientRect().top - ROOM;
+  main.scrollTop = asked === undefined ? main.scrollHeight : Math.min(asked + above, main.scrollHeight);
 };
 const grown = new ResizeObserver(toEnd);
 // The browser scrolls by itself, too, where something above is drawn anew.
