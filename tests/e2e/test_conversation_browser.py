@@ -107,9 +107,12 @@ def test_the_newest_answer_is_in_view_unless_somebody_looks_at_an_older_one(brow
 
 def test_of_an_answer_without_room_the_beginning_is_seen(browser):
     page = opened(browser)
-    page.set_viewport_size({"width": 900, "height": 420})
     ask(page, BERTHS)
     page.locator(".acts").nth(1).wait_for()
+    page.set_viewport_size({"width": 390, "height": 320})
+    page.wait_for_timeout(500)
+    ask(page, f"{CRANE} {BERTHS}")
+    page.locator(".acts").nth(2).wait_for()
     page.wait_for_timeout(500)
     last = page.locator(".question").last
     eventually(page, lambda: 0 < last.bounding_box()["y"] < 150)
