@@ -342,6 +342,12 @@ def test_without_a_model_a_fragment_stands_beside_the_question_that_it_varies(qu
     assert Rewriter().rewrite(question, [ACME]) == f"{question} ({ACME.question})"
 
 
+def test_what_a_model_repeats_but_for_its_first_word_still_leans():
+    cash = Turn("Why did Halvorsen's cash flow fall so much?", "Inventories rose by £23.5m.")
+    rewriter = Rewriter(lambda messages, cancelled: "What were the inventories?", taught=True)
+    assert "Halvorsen" in rewriter.rewrite("and what were the inventories?", [cash])
+
+
 def test_what_a_model_repeats_is_complete_if_it_does_not_lean():
     asked = []
 

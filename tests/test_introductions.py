@@ -55,9 +55,7 @@ def test_no_more_than_two_sentences_are_kept():
 
 
 def test_questions_among_the_sentences_are_none_of_them():
-    reply = REPLY.replace(
-        "a month.", "a month. Three questions: what is it, and who pays."
-    )
+    reply = REPLY.replace("a month.", "a month. Three questions: what is it, and who pays.")
     made = understood_introduction(reply, "a.pdf", TEXT)
     assert made is not None
     assert made.about == "A tenancy agreement for a flat. The rent is £795 a month."

@@ -363,3 +363,6 @@ def test_the_name_of_a_column_may_say_its_unit():
     assert [unit_in_name(n) for n in ("Amount (EUR)", "Price in €", "Weight [kg]", "Item")] == [
         "EUR", "EUR", "kg", "",
     ]  # fmt: skip
+    of_millions = "Revenue EUR m", "Revenue (EUR million)", "Sales USD bn", "Net profit, GBP k"
+    assert [unit_in_name(n) for n in of_millions] == ["EUR m", "EUR million", "USD bn", "GBP k"]
+    assert unit_in_name("Price EUR per m") == "EUR"

@@ -192,10 +192,12 @@ class Rewriter:
             reply = self._ask(self._messages(question, turns), cancelled)
         except ChatModelError:
             return ""
+        leans = needs_context(question) >= _LEANING
         if compared(reply) == compared(question):
-            return "" if needs_context(question) >= _LEANING else question
+            return "" if leans else question
         made = cleaned(reply, question, turns)
-        if made == question or _asks_again(made, question, turns):
+        adds_nothing = leans and {*compared(made)} <= {*compared(question)}
+        if made == question or adds_nothing or _asks_again(made, question, turns):
             return ""
         return made if _said_before(made, question, turns) else ""
 

@@ -23,6 +23,7 @@ from rag_app.tables.columnar import ColumnWriter, Numbers, pack_places, pack_val
 from rag_app.tables.regions import TOTAL, Cells, Region, named_total, regions, shape
 from rag_app.tables.typing import ColumnRule, count_texts, rules
 from rag_app.tables.values import currency, is_empty, month, written_number, year
+from rag_app.text.languages import magnitude
 from rag_app.types import Column, ColumnKind, Grid, Reading, RowRole, SideRow, Table
 
 MOST_COLUMNS = 2_000
@@ -538,12 +539,18 @@ def _floats(rule: ColumnRule, texts: Iterable[str], count: int) -> NDArray[np.fl
     return np.fromiter(map(number, texts), dtype=np.float64, count=count)
 
 
+_MILLIONS = ("m", "mn")  # behind a currency
+
+
 def unit_in_name(name: str) -> str:
-    """The unit that the name of a column says: "Amount (EUR)", "Weight [kg]", "Price in €"."""
-    money = next(filter(None, (currency(word.strip("()[],")) for word in name.split())), "")
+    """The unit that the name of a column says: "Amount (EUR)", "Weight [kg]", "Revenue EUR m"."""
+    words = [word.strip("()[],") for word in name.split()]
+    for money, scale in zip(map(currency, words), [*words[1:], ""], strict=True):
+        if money:
+            return f"{money} {scale}" if magnitude(scale) or scale in _MILLIONS else money
     found = _IN_BRACKETS.search(name)
-    if money or not found:
-        return money
+    if not found:
+        return ""
     return found[1] if _UNIT.fullmatch(found[1]) else ""
 
 
