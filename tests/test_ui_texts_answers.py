@@ -25,6 +25,7 @@ def answer(generator: str, confidence: float, abstained: bool = False) -> Answer
     [
         (answer("quotes", 0.9), "Very sure, 90 %: of 100 answers with this figure, about 90"),
         (answer("quotes", 0.31, True), "The best place reached 31 %; under 50 %"),
+        (answer("quotes", 0.78, True), "Your documents seemed to hold an answer, 78 %, but none"),
         (answer("llama", 0.75), "Fairly sure, 75 %: of 100 answers with this figure, about 75"),
         (replace(answer("app", 0.0, True), task=Task.CHITCHAT), "Nothing in your documents was"),
         (

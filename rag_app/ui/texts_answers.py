@@ -235,6 +235,11 @@ def how_sure(answer: Answer, caution: float) -> str:
     percent = f"{100 * answer.confidence:.0f} %"
     if answer.task is Task.CHITCHAT:
         return "Nothing in your documents was taken for an answer."
+    if answer.abstained and answer.confidence >= caution:
+        return (
+            f"Your documents seemed to hold an answer, {percent}, but none could be written whose "
+            "words and figures they bear out."
+        )
     if answer.abstained:
         return (
             f"The best place reached {percent}; under {100 * caution:.0f} % the app says that "
