@@ -231,7 +231,7 @@ def test_tables_go_first_beside_another_writer_and_beside_what_is_quoted_since_i
 
 def test_where_a_sheet_is_likely_all_are_offered_where_there_are_few(store):
     choice = TableChoice(store, OWN, DOCUMENTS)
-    draft = choice.which("How many pieces are there?", [])
+    draft = choice.which("How many pieces are there?", found(store, "stock.csv"))
     assert draft is not None
     [note] = draft.notes
     assert note.values[0] == "stock.csv" and {*note.values} == {*SHEETS}

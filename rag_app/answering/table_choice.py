@@ -47,8 +47,8 @@ class TableChoice:
     def which(self, question: str, passages: Sequence[Passage]) -> Draft | None:
         """An abstention with the names of the sheets that may be meant, where these are several."""
         scored = self._scored(question, passages)
-        likely = any(score > 0.0 for score, _ in scored)  # then the others may be meant, too
-        names = self._others([table for _, table in scored], ()) if likely else []
+        sure = bool(scored) and scored[0][0] >= _HOLDS  # of tables: then any other may be meant
+        names = self._others([table for score, table in scored if sure or score > 0.0], ())
         return _noted(Draft((), (), 0.0, abstained=True), names) if len(names) > 1 else None
 
     def is_about(self, question: str, used: Collection[str], likeliest: Table) -> bool:
