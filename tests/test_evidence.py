@@ -71,6 +71,18 @@ def test_what_the_ranker_says_decides():
     assert likeliest(["Until when?"], places, unsure) is None
 
 
+def test_beside_a_ranker_of_english_the_words_of_a_question_in_another_language_tell():
+    def english_alone(question, passages):
+        return [[-4.0] * len(one.sentences) for one in passages]
+
+    school = "Das Schuljahr beginnt am Samstag. Der Laternenumzug ist am Dienstag um 17 Uhr."
+    papers = [passage(MUSEUM, "e"), passage(school)]
+    [span] = nearest(["Wann ist der Laternenumzug?"], papers, english_alone)
+    assert school[span.start : span.end].startswith("Der Laternenumzug")
+    [span] = nearest(["When is the Laternenumzug?"], papers, english_alone)
+    assert span.document_id == "e"  # as the ranker has it: the first of those that are as likely
+
+
 @pytest.mark.parametrize(
     ("odds", "texts"),
     [

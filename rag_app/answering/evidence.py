@@ -21,6 +21,7 @@ from rag_app.retrieval.ranking import rarity, stems, telling
 from rag_app.retrieval.sentence_index import title
 from rag_app.tables.rows import LabelledRow
 from rag_app.text.formats import TABLES
+from rag_app.text.languages import is_english
 from rag_app.text.sentences import one_line, sentences
 from rag_app.text.structure import clauses, dated, is_older, named_cells, referred_to
 from rag_app.types import Chunk, Citation, Passage, Span
@@ -434,7 +435,7 @@ def relevance(
     """For each passage the log-odds that any of its sentences holds the answer."""
     pieces = [in_sections([passage], sections) for passage in passages]
     titled = [_titled(one, sentences(one.chunk.text)) for own in pieces for one in own]
-    scored = iter(ranking(question, titled))
+    scored = iter(_scored(question, titled, ranking))
     return [log_sum([odds for _ in own for odds in next(scored)]) for own in pieces]
 
 
@@ -455,12 +456,28 @@ def _ranked(
     titled = [_titled(*one) for one in zip(passages, cuts, strict=True)]
     best: dict[tuple[int, int], float] = {}
     for wording in wordings:
-        for index, (one, scores) in enumerate(zip(titled, ranking(wording, titled), strict=True)):
+        scored = _scored(wording, titled, ranking)
+        for index, (one, scores) in enumerate(zip(titled, scored, strict=True)):
             first = passages[index].chunk.start
             for (start, _), odds in zip(one.sentences, scores, strict=True):
                 place = (index, first + start)
                 best[place] = max(odds, best.get(place, odds))
     return [replace(one, odds=best[one.passage, one.start]) for one in found]
+
+
+def _scored(
+    question: str, passages: Sequence[Titled], ranking: Ranking
+) -> Sequence[Sequence[float]]:
+    """The ranker's log-odds. It was taught English alone: what is written in another language, and
+    asked for in another, is as likely as its words make it, if that is likelier."""
+    scored = ranking(question, passages)
+    if is_english(question):
+        return scored
+    by_words = _by_words(question, passages)
+    return [
+        ranked if is_english(one.text) else [max(both) for both in zip(ranked, worded, strict=True)]
+        for one, ranked, worded in zip(passages, scored, by_words, strict=True)
+    ]
 
 
 def _by_words(question: str, passages: Sequence[Titled]) -> list[list[float]]:
