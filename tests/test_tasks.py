@@ -277,6 +277,28 @@ def test_a_translation_goes_passage_by_passage(library, at_once):
     assert prompt.endswith("Translate the passage into German.\nWrite in German.")
 
 
+@pytest.mark.parametrize(
+    ("wish", "parts", "sentences"),
+    [
+        ("Summarise guide.md in three sentences", 2, 3),
+        ("Summarise guide.md in one sentence", 1, 1),
+        ("Summarise guide.md", 2, 8),
+    ],
+)
+def test_a_summary_of_sections_has_as_many_sentences_as_are_wanted(
+    library, at_once, monkeypatch, wish, parts, sentences
+):
+    monkeypatch.setattr(ChatGenerator, "reads", 2_000)
+    generator, script = at_once
+    script.words = [f"The ferry of fee {number} costs four euros. " for number in range(20)]
+    fees, times = "The ferry costs four euros. " * 25, "The ferry sails at six. " * 25
+    added = library.add("guide.md", f"# Fees\n\n{fees}\n\n# Times\n\n{times}\n".encode())
+    library.wait([added.document.id], timeout=30)
+    answer = ask(library, wish, generator)
+    assert len(prompts_of(script)) == parts
+    assert answer.text.count("The ferry of fee") == sentences
+
+
 def test_a_text_that_comes_with_the_wish_is_what_is_translated(library, at_once):
     generator, script = at_once
     script.words = ["Le musée est fermé le lundi."]

@@ -238,11 +238,11 @@ class ChatGenerator:
         otherwise: Otherwise,
         cancelled: Cancelled,
         rests_on: Sequence[Span] = (),
-        most: int | None = None,
+        most: Sequence[int] | None = None,
     ) -> Iterator[Piece]:
         """The same for any messages, the replies to which are paragraphs of one text; its sources
         are looked for when it is there, but where each reply `rests_on` a known place. With `most`
-        a reply ends after so many sentences, or where it begins to say one again."""
+        each reply ends after so many sentences, or where it begins to say one again."""
         said: list[str] = []
 
         def close(raw: str, notes: tuple[Note, ...]) -> Draft:
@@ -262,15 +262,19 @@ class ChatGenerator:
         yield from self._composed(replies, shown, close, otherwise, cancelled, len(asked))
 
     def _in_turn(
-        self, asked: Sequence[Messages], cancelled: Cancelled, said: list[str], most: int | None
+        self,
+        asked: Sequence[Messages],
+        cancelled: Cancelled,
+        said: list[str],
+        most: Sequence[int] | None,
     ) -> Iterator[str]:
         """The replies to several messages, one behind the other, as far as they are; `said` holds
         each by itself, also one that breaks off."""
         before = ""
-        for messages in asked:
+        for at, messages in enumerate(asked):
             said.append("")
             for raw in self.writer.write(messages, cancelled):
-                ended = None if most is None else ended_after(raw, most)
+                ended = None if most is None else ended_after(raw, most[at])
                 said[-1] = self._reckoned(raw if ended is None else ended)
                 yield before + said[-1]
                 if ended is not None:

@@ -201,13 +201,13 @@ class TaskRunner:
         brought = generator.reads is not None and task.kind is Task.TRANSLATION and not rests_on
         yield from map(_claiming_nothing, composed) if brought else composed
 
-    def _most(self, task: TaskRequest, generator: ChatGenerator, parts: int) -> int | None:
+    def _most(self, task: TaskRequest, generator: ChatGenerator, parts: int) -> list[int] | None:
         """Sentences after which a small model has said enough of each part: it finds no end by
-        itself."""
+        itself. All parts together say as many as are wanted."""
         if generator.reads is None or task.kind is Task.TRANSLATION:
             return None
-        wanted = sentences_wanted(task.wish, _SAID) if task.kind in WHOLE else _DRAFTED
-        return -(-wanted // parts)
+        share, left = divmod(_wanted(task), parts)
+        return [share + (part < left) for part in range(parts)]
 
     def _at_once(
         self,
@@ -226,6 +226,8 @@ class TaskRunner:
         language = task.language or language_of(task.wish)
         alone = task.kind is Task.SUMMARY and len(documents) == 1
         parts = _sections(chosen) if alone else [chosen]
+        if len(parts) > _wanted(task):  # there is not a sentence for each
+            parts = [chosen]
         asked = [prompts.task_messages(task.wish, _titled(part), language) for part in parts]
         return [self._telling(one, at, len(asked)) for at, one in enumerate(asked)]
 
@@ -362,6 +364,11 @@ class TaskRunner:
     def _fitting(self, texts: list[tuple[str, str]], room: TokenBudget) -> list[tuple[str, str]]:
         groups = self._groups(texts, room)
         return groups[0] if groups else []
+
+
+def _wanted(task: TaskRequest) -> int:
+    """Sentences that are written, at most."""
+    return sentences_wanted(task.wish, _SAID) if task.kind in WHOLE else _DRAFTED
 
 
 def _sections(passages: Sequence[Passage]) -> list[list[Passage]]:
