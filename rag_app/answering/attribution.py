@@ -24,7 +24,7 @@ from rag_app.answering.evidence import Excerpt
 from rag_app.answering.extraction import Candidate, candidates
 from rag_app.retrieval.embedding import Embedder
 from rag_app.retrieval.ranking import TOKEN, rarity, stems, telling
-from rag_app.text.languages import is_english, magnitude
+from rag_app.text.languages import NUMBERS_ABROAD, is_english, magnitude, spelt_numbers
 from rag_app.text.sentences import one_line, sentences
 from rag_app.types import Passage, Span
 
@@ -32,36 +32,6 @@ _NUMBER = re.compile(r"\d+(?:[.,:'’\u00a0\u202f]\d+)*")
 _SCALED = re.compile(rf"({_NUMBER.pattern})(?:[-\s]?([^\W\d_]+))?")  # "1.5 million", "20k"
 _APART = re.compile(r"(?<![\d.,])\d{1,3}(?: \d{3})+(?:[.,]\d+)*(?!\d)")  # 12 500, 12 500,50
 _GROUPED = re.compile(r"\d{1,3}(?:([.,'’\u00a0\u202f])\d{3})(?:\1\d{3})*")
-_DIGITS = "one two three four five six seven eight nine"
-_ENGLISH = (
-    f"{_DIGITS} ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen nineteen"
-)
-_TENS = "twenty thirty forty fifty sixty seventy eighty ninety"
-_ABROAD = (
-    "zwei drei vier fünf sechs sieben acht neun zehn elf zwölf",
-    "dos tres cuatro cinco seis siete ocho nueve diez once doce",
-    "deux trois quatre cinq six sept huit neuf dix onze douze",
-)
-_IN_WORDS = {word: at for at, word in enumerate(_ENGLISH.split(), start=1)} | {
-    word: 10 * at for at, word in enumerate(_TENS.split(), start=2)
-}
-_SCALES = {"hundred": 100, "thousand": 1000}
-_A_DIGIT, _A_TEN, _A_UNIT = (words.replace(" ", "|") for words in (_DIGITS, _TENS, _ENGLISH))
-_TO_99 = rf"(?:(?:{_A_TEN})(?:[-\s]+(?:{_A_DIGIT}))?|{_A_UNIT})"
-_TO_999 = (
-    rf"(?:(?:a|{_TO_99})[-\s]+hundred(?:(?:\s+and)?[-\s]+{_TO_99}(?![-\s]+hundred))?|{_TO_99})"
-)
-_SPELT = re.compile(  # "one hundred and two hundred" are two numbers
-    rf"(?<![^\W\d_])(?:(?:a|{_TO_999})[-\s]+thousand"
-    rf"(?:(?:,|\s+and)?[-\s]+{_TO_999}(?![-\s]+(?:hundred|thousand)))?|{_TO_999})(?![^\W\d_])"
-)
-# For what stands in a source only: "once" and "sept" are English words, too. "Six" is read as one.
-_IN_FOREIGN_WORDS = {
-    word: at
-    for words in _ABROAD
-    for at, word in enumerate(words.split(), start=2)
-    if word not in _IN_WORDS
-}
 _MONTHS = (
     *("January", "February", "March", "April", "May", "June", "July", "August", "September"),
     *("October", "November", "December"),
@@ -103,17 +73,17 @@ def numbers(text: str) -> list[frozenset[str]]:
 def figures(text: str) -> list[frozenset[str]]:
     """The same, with numbers in words but "one", and months and days of the week."""
     found = numbers(text)
-    found += [frozenset({str(value)}) for value in _spelt(text) if value != 1]
+    found += [frozenset({str(value)}) for value in spelt_numbers(text) if value != 1]
     return found + [frozenset({name}) for name in _TIMES.findall(text)]
 
 
 def known_figures(text: str) -> set[str]:
     """All values that stand in a text, parts of dates and times of day among them."""
     known = {value for one in figures(text) for value in one}
-    known |= {str(value) for value in _spelt(text)}
+    known |= {str(value) for value in spelt_numbers(text)}
     known |= {v for number in _APART.findall(text) for v in _values(number.replace(" ", ""))}
     words = _WORD.findall(text.lower())
-    known |= {str(_IN_FOREIGN_WORDS[word]) for word in words if word in _IN_FOREIGN_WORDS}
+    known |= {str(NUMBERS_ABROAD[word]) for word in words if word in NUMBERS_ABROAD}
     known |= {_SHORT[short] for short in _SHORTENED.findall(text)}
     known |= {_SMALL[word] for word in words if word in _SMALL}
     known |= {value for point in _POINT_FIRST.findall(text) for value in _values(f"0.{point}")}
@@ -154,21 +124,6 @@ def _hours(text: str) -> set[str]:
             if len(parts) == 2 and (midnight or int(parts[0]) > 12):
                 known |= _values(f"{int(parts[0]) % 12 or 12}:{parts[1]}")
     return known
-
-
-def _spelt(text: str) -> list[int]:
-    """The numbers in English words of a text, each whole: "two hundred and twenty-five"."""
-    found = []
-    for spelt in _SPELT.findall(text.lower()):
-        whole = part = 0
-        for word in _WORD.findall(spelt):
-            if word in _SCALES:
-                part = max(part, 1) * _SCALES[word]
-            if word == "thousand":
-                whole, part = part, 0
-            part += _IN_WORDS.get(word, 0)
-        found.append(whole + part)
-    return found
 
 
 def percentages(text: str) -> set[str]:

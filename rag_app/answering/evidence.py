@@ -12,13 +12,14 @@ import math
 import re
 from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
-from itertools import chain
+from itertools import chain, groupby
 from pathlib import Path
 
 from rag_app.answering.sentence_ranker import Titled
 from rag_app.answering.span_model import CELLS, log_sum
 from rag_app.retrieval.ranking import rarity, stems, telling
 from rag_app.retrieval.sentence_index import title
+from rag_app.tables.bands import choices
 from rag_app.tables.rows import LabelledRow
 from rag_app.text.formats import TABLES
 from rag_app.text.languages import is_english
@@ -121,6 +122,7 @@ def gather(
     ranking = ranking or _by_words
     split = [_units(passage.chunk, rows) for passage in passages]
     found = _ranked(wordings, passages, split, _each_once(passages, split), ranking)
+    found = _fitting(wordings[0], found)
     wanted = _ranked([*wordings, beside], passages, split, found, ranking) if beside else found
     titles = [title(p.name, p.chunk.heading) for p in passages]
     sizes = count_tokens([*titles, *(one.line for one in found)])
@@ -348,6 +350,7 @@ def _likeliest_first(
     """All sentences and rows, each with the log-odds that it holds the answer."""
     split = [_units(passage.chunk, rows) for passage in passages]
     found = _ranked(wordings, passages, split, _each_once(passages, split), ranking)
+    found = _fitting(wordings[0], found)
     placed = [
         (Span(chunk.document_id, chunk.page, one.start, one.end), one.odds)
         for one in found
@@ -463,6 +466,22 @@ def _ranked(
                 place = (index, first + start)
                 best[place] = max(odds, best.get(place, odds))
     return [replace(one, odds=best[one.passage, one.start]) for one in found]
+
+
+def _fitting(question: str, found: Sequence[_Sentence]) -> list[_Sentence]:
+    """The sentences without those that hold for other quantities than the one the question names;
+    the one that holds for it is as likely as any of them."""
+    fitting = list(found)
+    left_out: set[int] = set()
+    for _, run in groupby(range(len(found)), key=lambda at: found[at].passage):
+        places = list(run)
+        for choice in choices(question, [found[at].line for at in places]):
+            likely = max(found[places[n]].odds for n in choice.inside | choice.outside)
+            for at in (places[n] for n in choice.inside):
+                line = f"{choice.asked}: {fitting[at].line}"
+                fitting[at] = replace(found[at], odds=max(likely, fitting[at].odds), line=line)
+            left_out.update(places[n] for n in choice.outside)
+    return [one for at, one in enumerate(fitting) if at not in left_out]
 
 
 def _scored(

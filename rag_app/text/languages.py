@@ -200,8 +200,9 @@ _model: Any = None
 
 
 def warm() -> None:
-    """Load the model now, so that no question waits for it."""
+    """Load the model and the names of units now, so that no question waits for them."""
     _identifier()
+    _units_called()
 
 
 def language(text: str) -> str:
@@ -331,6 +332,49 @@ def magnitude(word: str) -> int:
     return _magnitudes().get(word if len(word) == 1 else word.lower(), 0)
 
 
+UNITS = frozenset(
+    [
+        *("duration-second", "duration-minute", "duration-hour", "duration-day", "duration-week"),
+        *("duration-month", "duration-year", "mass-gram", "mass-kilogram", "mass-tonne"),
+        *("length-millimeter", "length-centimeter", "length-meter", "length-kilometer"),
+        *("length-inch", "length-foot", "length-mile", "volume-milliliter", "volume-liter"),
+        "energy-kilowatt-hour",
+    ]
+)
+"""What is measured in everyday papers, as CLDR calls it."""
+_MEASURED_IN = ("en", "de", "es", "fr", "it", "nl", "pt", "pl")
+_COUNTS = (1, 2, 5)  # of which units are called otherwise
+_ENDING = 4  # letters of a unit that tell it, less an ending: "Jahren"
+
+
+def unit_called(word: str, begun: str = "") -> str:
+    """The unit that a word is, by CLDR's name of it, long or short, in the languages of users; ""
+    if it is none. Of a unit that is `begun` the beginning of its name is enough: "kilo"."""
+    names = _units_called()
+    if begun:
+        part = word.removesuffix("s")
+        return (
+            begun if any(n.startswith(part) for n, unit in names.items() if unit == begun) else ""
+        )
+    return names.get(word) or (names.get(word[:-1], "") if len(word) > _ENDING else "")
+
+
+@cache
+def _units_called() -> dict[str, str]:
+    from babel.units import format_unit
+
+    names: dict[str, str] = {}
+    for spoken in _MEASURED_IN:
+        for unit in sorted(UNITS):
+            for length in ("long", "short"):
+                for count in _COUNTS:
+                    said = format_unit(count, unit, length=length, locale=spoken)
+                    name = said.strip("0123456789.\u00a0\u202f ").lower()
+                    if len(name) > 1 and name.isalpha():
+                        names.setdefault(name, unit)
+    return names
+
+
 def _unmarked(word: str) -> str:
     """A word without capitals and accents, which people leave out."""
     marked = unicodedata.normalize("NFKD", word.casefold())
@@ -372,3 +416,64 @@ hold names of anywhere (kitchen-table questions, benchmarks/LOG-routing.md)."""
 def language_of_question(question: str) -> str:
     """ISO 639-1 code of the language that a question, however short, is most likely in."""
     return likeliest(question, _BEFORE)
+
+
+# Numbers in words.
+
+_DIGITS = "one two three four five six seven eight nine"
+_ENGLISH = (
+    f"{_DIGITS} ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen nineteen"
+)
+_TENS = "twenty thirty forty fifty sixty seventy eighty ninety"
+_ABROAD = (
+    "zwei drei vier fünf sechs sieben acht neun zehn elf zwölf",
+    "dos tres cuatro cinco seis siete ocho nueve diez once doce",
+    "deux trois quatre cinq six sept huit neuf dix onze douze",
+)
+_NUMBERS = {word: at for at, word in enumerate(_ENGLISH.split(), start=1)} | {
+    word: 10 * at for at, word in enumerate(_TENS.split(), start=2)
+}
+NUMBERS_ABROAD = {
+    word: at
+    for words_of_one in _ABROAD
+    for at, word in enumerate(words_of_one.split(), start=2)
+    if word not in _NUMBERS
+}
+"""Small numbers as they are called in German, Spanish and French. "Once" and "sept" are English
+words, too; "six" is read as one."""
+_SCALES = {"hundred": 100, "thousand": 1000}
+_SPOKEN = re.compile(r"[^\W\d_]+")
+_A_DIGIT, _A_TEN, _A_UNIT = (each.replace(" ", "|") for each in (_DIGITS, _TENS, _ENGLISH))
+_TO_99 = rf"(?:(?:{_A_TEN})(?:[-\s]+(?:{_A_DIGIT}))?|{_A_UNIT})"
+_TO_999 = (
+    rf"(?:(?:a|{_TO_99})[-\s]+hundred(?:(?:\s+and)?[-\s]+{_TO_99}(?![-\s]+hundred))?|{_TO_99})"
+)
+_SPELT = re.compile(  # "one hundred and two hundred" are two numbers
+    rf"(?<![^\W\d_])(?:(?:a|{_TO_999})[-\s]+thousand"
+    rf"(?:(?:,|\s+and)?[-\s]+{_TO_999}(?![-\s]+(?:hundred|thousand)))?|{_TO_999})(?![^\W\d_])"
+)
+
+
+def spelt_numbers(text: str) -> list[int]:
+    """The numbers in English words of a text, each whole: "two hundred and twenty-five"."""
+    return [_number(spelt) for spelt in _SPELT.findall(text.lower())]
+
+
+def in_digits(text: str) -> str:
+    """A text in small letters with its numbers in digits; small ones of other languages, too, where
+    it is not in English."""
+    written = _SPELT.sub(lambda found: str(_number(found[0])), text.lower())
+    if is_english(text):
+        return written
+    return _SPOKEN.sub(lambda found: str(NUMBERS_ABROAD.get(found[0], found[0])), written)
+
+
+def _number(spelt: str) -> int:
+    whole = part = 0
+    for word in _SPOKEN.findall(spelt):
+        if word in _SCALES:
+            part = max(part, 1) * _SCALES[word]
+        if word == "thousand":
+            whole, part = part, 0
+        part += _NUMBERS.get(word, 0)
+    return whole + part

@@ -1,0 +1,115 @@
+"""Which of several rows or sentences holds for the quantity that a question names."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rag_app.answering.evidence import gather
+from rag_app.tables.bands import choices, quantities
+from rag_app.types import Chunk, Passage
+
+LEAVE = (
+    "Length of service: probation; Days: 20",
+    "Length of service: under 2 years; Days: 23",
+    "Length of service: 2 to 5 years; Days: 25",
+    "Length of service: over 5 years; Days: 27",
+    "Length of service: over 10 years; Days: 29",
+)
+CANCELLED = (
+    "2.2 If you cancel more than 14 days before, you lose the deposit.",
+    "From 14 to 7 days before, you pay half of the price.",
+    "Less than 7 days before, you pay all of it.",
+)
+FESTIVAL = (
+    "60 days or more before 18 July: one quarter",
+    "59 to 30 days before: the whole first payment",
+    "29 days or fewer, or during the festival: the whole fee",
+)
+WEIGHTS = ("Small (up to 10 kg) | £26 | £38", "Medium (10 to 20 kg) | £32 | £46",
+           "Large (over 20 kg) | £40 | £58")  # fmt: skip
+AGES = ("under 5 | free", "5–15 | £4", "16 and over | £8")
+CLAIMS = ("Claim: up to £200; By: the head", "Claim: £200 – £1,500; By: a director",
+          "Claim: over £1,500; By: the board")  # fmt: skip
+SCHADEN = ("bis 3 Jahre | nichts", "4 bis 10 Jahre | die Hälfte", "mehr als 10 Jahre | alles")
+
+
+@pytest.mark.parametrize(
+    ("question", "lines", "inside"),
+    [
+        ("how many days off after a year and a half, so 18 months", LEAVE, {1}),
+        ("I've been here three years, what do I get?", LEAVE, {2}),
+        ("leave after 7 years", LEAVE, {3}),
+        ("leave after twenty-five years", LEAVE, {4}),
+        ("what if someone backs out ten days before", CANCELLED, {1}),
+        ("cancelled three weeks before", CANCELLED, {0}),
+        ("cancelled 3 days before 1 May 2026", CANCELLED, {2}),
+        ("the festival is called off 40 days before 18 July", FESTIVAL, {1}),
+        ("what is a groom for a 15 kilo spaniel", WEIGHTS, {1}),
+        ("my dog is 25kg", WEIGHTS, {2}),
+        ("my daughter is 12", AGES, {1}),
+        ("what does a 17-year-old pay", AGES, {2}),
+        ("children of 3 and 12 years", AGES, {0, 1}),
+        ("who signs for £350?", CLAIMS, {1}),
+        ("who signs for 2,000 pounds?", CLAIMS, {2}),
+        ("was zahlen Sie nach zwölf Jahren", SCHADEN, {2}),
+        ("exactly 10 kg", WEIGHTS, {0, 1}),  # the price list does not say which
+    ],
+)
+def test_the_band_that_holds_for_a_quantity_is_told_by_arithmetic(question, lines, inside):
+    found = [choice.inside for choice in choices(question, lines) if choice.outside]
+    assert inside in found
+
+
+@pytest.mark.parametrize(
+    ("question", "lines"),
+    [
+        ("how many days off do I get?", LEAVE),  # no quantity
+        ("leave after 7 years", ["over 5 years | 27", "over 10 years | 29"]),  # from, or up to?
+        ("an 8 inch round", ["6 inch | 12", "8 inch | 20", "two tiers (6 and 8 inch) | 40"]),
+        ("an invoice of 7 years", CLAIMS),  # years are no pounds
+        ("what was cancelled in 2026", CANCELLED),
+        ("3 days before", ["from 3 to 9 days: half", "from 1 to 5 days: all"]),  # in each other
+        ("3 days", ["a sentence", "another one", ""]),
+        ("3 days", []),
+    ],
+)
+def test_where_nothing_is_told_nothing_is_left_out(question, lines):
+    assert not any(choice.outside for choice in choices(question, lines))
+
+
+@given(
+    cuts=st.lists(st.integers(1, 900), min_size=3, max_size=6, unique=True).map(sorted),
+    falling=st.booleans(),
+    wording=st.sampled_from(["{} to {} days", "{}–{} days", "between {} and {} days"]),
+    asked=st.integers(0, 1_000),
+)
+def test_of_bands_in_order_the_one_around_a_value_is_found(cuts, falling, wording, asked):
+    ends = [(-1, cuts[0]), *pairwise(cuts), (cuts[-1], 2_000)]
+    lines = [f"up to {cuts[0]} days | a"]
+    lines += [f"{wording.format(a, b)} | b" for a, b in ends[1:-1]]
+    lines += [f"over {cuts[-1]} days | c"]
+    if falling:
+        lines, ends = lines[::-1], ends[::-1]
+    [choice] = choices(f"what holds for {asked} days?", lines)
+    assert choice.inside == {at for at, (a, b) in enumerate(ends) if a <= asked <= b}
+    assert choice.inside | choice.outside == {*range(len(lines))}
+
+
+@given(st.text(max_size=60), st.lists(st.text(max_size=40), max_size=5))
+def test_any_text_is_read(question, lines):
+    for choice in choices(question, lines):
+        assert choice.inside and not choice.inside & choice.outside
+    quantities(question)
+
+
+def test_a_writer_is_shown_the_row_that_holds_and_for_what():
+    text = "Length of service | Days\nunder 5 years | 23\n5 to 9 years | 25\n10 years and more | 30"
+    passage = Passage(Chunk("d", 1, 1, 0, len(text), text, ""), "leave.txt", 0.5)
+    [shown] = gather(["leave after 7 years"], [passage], lambda texts: [1] * len(texts), 500)
+    assert "5 to 9 years | 25" in shown.texts, "it is quoted as it stands there"
+    assert "7 years: " in shown.shown and "under 5" not in shown.shown
+    assert all(text[s.start : s.end] == t for s, t in zip(shown.spans, shown.texts, strict=True))
