@@ -64,9 +64,55 @@ def test_the_band_that_holds_for_a_quantity_is_told_by_arithmetic(question, line
     assert inside in found
 
 
+SEASONS = (
+    "Dates: 3 January – 27 March; Price a week: £420",
+    "Dates: 28 March – 17 July; Price a week: £560",
+    "Dates: 18 July – 4 September; Price a week: £980",
+    "Dates: 5 September – 2 January; Price a week: £430",
+)
+TERMS = (
+    "Autumn term: Tuesday 1 September to Thursday 22 October 2026.",
+    "Second half: Monday 2 November to Friday 18 December 2026.",
+    "Spring term: Monday 4 January to Friday 12 February 2027.",
+)
+HOURS = ("Monday to Thursday | 9.00 – 17.30", "Friday | 9.00 – 16.00", "Sat and Sun | closed")
+SHIFTS = ("8am – 10.30am | Marta", "10.30am – 2pm | Colin", "2 – 6pm | Judith")
+STUNDEN = ("Montag bis Mittwoch | 8:00 – 12:00", "Donnerstag und Samstag | 14:00 – 18:00")
+
+
+@pytest.mark.parametrize(
+    ("question", "lines", "inside"),
+    [
+        ("how much is a week from 10 august", SEASONS, {2}),
+        ("the week that begins on June 6th, 2026", SEASONS, {1}),
+        ("a week at new year, from 1 January", SEASONS, {3}),
+        ("what is a week in early september", SEASONS, {2, 3}),
+        ("is the club on on the 5th of november", TERMS, {1}),
+        ("which term is 2027-01-20 in", TERMS, {2}),
+        ("when do you close on wednesdays", HOURS, {0}),
+        ("are you open on 6 June 2026", HOURS, {2}),  # a Saturday
+        ("who is there at 3pm", SHIFTS, {2}),
+        ("who is there at 11:15", SHIFTS, {1}),
+        ("wann ist am Dienstag offen", STUNDEN, {0}),
+        ("wann ist am Samstag offen", STUNDEN, {1}),
+    ],
+)
+def test_the_row_that_holds_on_a_day_or_at_a_time_is_told_too(question, lines, inside):
+    found = [choice.inside for choice in choices(question, lines) if choice.outside]
+    assert inside in found
+
+
 @pytest.mark.parametrize(
     ("question", "lines"),
     [
+        ("wann ist am Freitag offen", STUNDEN),  # neither says so
+        ("may I come on 30 october 2026", TERMS),  # between the terms
+        ("how may I pay", SEASONS),
+        (
+            "what did Anna say on friday",
+            ["Ben rings the plumber on Friday.", "Anna pays by Monday."],
+        ),
+        ("was it 20 january 2020", TERMS),  # another year
         ("how many days off do I get?", LEAVE),  # no quantity
         ("leave after 7 years", ["over 5 years | 27", "over 10 years | 29"]),  # from, or up to?
         ("an 8 inch round", ["6 inch | 12", "8 inch | 20", "two tiers (6 and 8 inch) | 40"]),

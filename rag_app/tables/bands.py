@@ -1,22 +1,33 @@
 """Bands: rows or sentences one after the other, each of which holds for a range of one quantity, as
-in "under 5 years | 23, 5 to 9 years | 25, 10 years and more | 27". Pure.
+in "under 5 years | 23, 5 to 9 years | 25, 10 years and more | 27"; or rows for stretches of the
+year or of the week. Pure.
 
 Which of them holds for "after six years" is arithmetic, which small models get wrong. A band is
 told by the numbers of its neighbours: two numbers are its ends, and what has one, before the first
 or behind the last of those, is open on the side where the others are not. No words for "under" or
-"more than" are known. Units are called as CLDR has it."""
+"more than" are known. Units, months and days of the week are called as CLDR has it."""
 
 from __future__ import annotations
 
+import datetime as dt
 import math
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from itertools import groupby, pairwise
 
 from rag_app.tables.values import money_word
-from rag_app.text.languages import UNITS, in_digits, month_called, unit_called
+from rag_app.text.languages import (
+    STOP,
+    UNITS,
+    in_digits,
+    month_called,
+    unit_called,
+    weekday_called,
+    words_for_and,
+)
 
 _IN_DAYS = {
     "duration-hour": 1 / 24,
@@ -29,7 +40,7 @@ _SIGN = r"[^\w\s.,:;()<>+/|–—-]"
 _NUMBER = re.compile(
     rf"""(?<![\w.,:/])
     (?P<sign>{_SIGN}?)\s?
-    (?P<figures>\d+(?:[.,]\d{{3}})*(?:[.,]\d\d?)?)(?![\d:/]|[.,]\d)
+    (?P<figures>\d{{1,2}}:[0-5]\d|\d+(?:[.,]\d{{3}})*(?:[.,]\d\d?)?)(?![\d:/]|[.,]\d)
     (?:(?P<link>\s?(?:[^\W\d_]{{1,3}}|[-–—])\s?(?={_SIGN}?\s?\d))  # a short word, or a dash
     |[\s-]?(?P<unit>[^\W\d_]+|{_SIGN})(?:[\s-](?P<more>[^\W\d_]+))?)?""",
     re.VERBOSE,
@@ -40,6 +51,8 @@ _LONGEST = 200  # characters of a cell or sentence that may be a band
 _MOST_CELLS = 12
 _DECIMALS = 3  # characters of a mark and two decimals
 _A_PART = 4  # letters of a unit that tell it: "kilo"
+_NOON = 12.0
+_HALVES = {"am": 0.0, "pm": _NOON}
 _YEARS = range(1900, 2101)
 _RANGES = re.compile("S*P+S*")  # single numbers stand at the ends alone
 
@@ -50,12 +63,8 @@ class Quantity:
 
     value: float
     unit: str
-    word: str = ""  # as it is written
-
-    def __str__(self) -> str:
-        before = self.word and not self.word[0].isalnum()
-        written = (self.word, "") if before else ("", f" {self.word}")
-        return f"{self.value:g}".join(written).strip()
+    word: str = ""
+    said: str = ""  # as it is written
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,36 +86,52 @@ class FoundBands:
 
 
 def choices(question: str, lines: Sequence[str]) -> list[FoundBands]:
-    """Which of the bands among lines that stand one after the other hold for a quantity that a
-    question names. A line is a sentence, or a row as "name: cell; name: cell" or "cell | cell"."""
-    asked = _asked(question)
-    if not asked:
+    """Which of the bands among lines that stand one after the other hold for what a question names:
+    a quantity, a day, or a day of the week. A line is a sentence, or a row as "name: cell; name:
+    cell" or "cell | cell"."""
+    asked, days, weekdays = _asked(question), _asked_days(question), _asked_weekdays(question)
+    if not (asked or days or weekdays):
         return []
-    alone = len({one.unit for one in asked}) == 1
     cells = [_cells(line) for line in lines]
-    found = []
+    found: list[FoundBands] = []
     for column in range(min(_MOST_CELLS, max(map(len, cells), default=0))):
-        for unit, bands in _bands(cells, column):
-            values = {one: _in(one, unit, alone) for one in asked}
-            inside = {
-                b.line: one
-                for one, value in values.items()
-                for b in bands
-                if value is not None and b.low <= value <= b.high
-            }
-            if inside:
-                every = frozenset(b.line for b in bands)
-                said = ", ".join(dict.fromkeys(map(str, inside.values())))
-                found.append(FoundBands(frozenset(inside), every - {*inside}, said))
+        each = [row[column] if column < len(row) else "" for row in cells]
+        if asked:
+            found += _of_quantities(asked, each)
+        if days:
+            found += _of_stretches(days, [_stretch(cell) for cell in each])
+        if weekdays:
+            found += _of_weekdays(weekdays, [_weekdays(cell) for cell in each])
     return found
+
+
+def _of_quantities(asked: Sequence[Quantity], cells: Sequence[str]) -> Iterator[FoundBands]:
+    alone = len({one.unit for one in asked}) == 1
+    for unit, bands in _bands(cells):
+        values = {one: _in(one, unit, alone) for one in asked}
+        held = [
+            (b.line, one.said)
+            for one, value in values.items()
+            for b in bands
+            if value is not None and b.low <= value <= b.high
+        ]
+        yield from _chosen([band.line for band in bands], held)
+
+
+def _chosen(lines: Sequence[int], held: Sequence[tuple[int, str]]) -> Iterator[FoundBands]:
+    """The lines that hold for something, each with what for, among all; nothing where none does."""
+    inside = frozenset(line for line, _ in held)
+    if inside:
+        said = ", ".join(dict.fromkeys(asked for _, asked in held))
+        yield FoundBands(inside, frozenset(lines) - inside, said)
 
 
 def _asked(question: str) -> list[Quantity]:
     """The quantities that a question names, but for years and days of a month."""
     return [
         one
-        for one in quantities(in_digits(question))
-        if not month_called(one.unit) and (one.unit or one.value not in _YEARS)
+        for one in quantities(_without_days(in_digits(question)))
+        if one.unit or one.value not in _YEARS
     ]
 
 
@@ -116,19 +141,32 @@ def quantities(text: str) -> list[Quantity]:
     found: list[Quantity] = []
     linked = False
     for one in _NUMBER.finditer(text):
-        value = _value(one["figures"])
-        made = Quantity(value, *_unit(one["sign"], one["unit"] or "", one["more"] or ""))
-        if linked and (not found[-1].unit or not made.unit):
-            unit, word = (made.unit, made.word) if made.unit else (found[-1].unit, found[-1].word)
-            found[-1], made = Quantity(found[-1].value, unit, word), Quantity(value, unit, word)
+        unit, word = _unit(one["sign"], one["unit"] or "", one["more"] or "")
+        said = text[one.start() : one.end("unit") if one["unit"] else one.end("figures")].strip()
+        made, added = _by_the_clock(Quantity(_value(one["figures"]), unit, word, said))
+        if linked and not (found[-1].unit and made.unit):
+            before = found.pop()
+            unit = before.unit or made.unit
+            early = before.value + added if before.value + added <= made.value else before.value
+            found.append(replace(before, value=early, unit=unit))
+            made = replace(made, unit=unit)
         found.append(made)
         linked = bool(one["link"])
     return found
 
 
+def _by_the_clock(one: Quantity) -> tuple[Quantity, float]:
+    """A time of day as counted to 24, and what that added to its hours."""
+    if one.unit not in _HALVES or not 1 <= one.value < _NOON + 1:
+        return one, 0.0
+    hours = one.value - _NOON if one.value >= _NOON else one.value
+    return replace(one, value=hours + _HALVES[one.unit], unit=""), _HALVES[one.unit]
+
+
 def _value(figures: str) -> float:
     """A number with a point or a comma before one or two decimals, and either between thousands."""
-    whole, decimals = figures, ""
+    whole, decimals = figures.replace(":", "."), ""
+    figures = whole
     if (at := max(figures.rfind("."), figures.rfind(","))) > 0 and len(figures) - at <= _DECIMALS:
         whole, decimals = figures[:at], figures[at + 1 :]
     return float(f"{whole.replace(',', '').replace('.', '')}.{decimals}")
@@ -174,9 +212,9 @@ def _cells(line: str) -> list[str]:
     return [part for cell in _CELLS.split(bare) for part in cell.split(": ", 1)]
 
 
-def _bands(rows: Sequence[Sequence[str]], column: int) -> Iterator[tuple[str, list[Band]]]:
+def _bands(cells: Sequence[str]) -> Iterator[tuple[str, list[Band]]]:
     """The runs of bands in one column, each with its unit."""
-    read = _alike([_ends(row[column]) if column < len(row) else None for row in rows])
+    read = _alike([_ends(cell) for cell in cells])
     for unit, run in groupby(enumerate(read), key=lambda one: one[1][0] if one[1] else None):
         held = [(line, ends[1]) for line, ends in run if ends]
         shape = "".join("SP"[len(ends) - 1] for _, ends in held)
@@ -204,7 +242,7 @@ def _ends(cell: str) -> _Ends | None:
     """The unit of a cell and its one or two numbers in order; None if it has none or more."""
     if len(cell) > _LONGEST:
         return None
-    found = [one for one in quantities(cell) if not month_called(one.unit)]
+    found = quantities(_without_days(cell))
     units = {one.unit for one in found}
     values = tuple(sorted({one.value for one in found}))
     return (found[0].unit, values) if len(units) == 1 and len(values) in (1, 2) else None
@@ -238,3 +276,162 @@ def _open(singles: Sequence[tuple[int, tuple[float, ...]]], beside: Band) -> lis
     if ends and ends[0] <= beside.low and ends == sorted(ends, reverse=True):
         return [Band(*one) for one in zip(lines, [*ends[1:], -math.inf], ends, strict=True)]
     return []
+
+
+# Days of the year and of the week.
+
+_DAY = re.compile(
+    r"""(?<!\d)(?:(?P<from>\d{1,2})\.?\s?[-–—]\s?)?
+    (?P<day>\d{1,2})(?:\.|[a-zºª]{1,2}\b)?\s?(?:[a-z]{2}\s)?
+    (?P<month>[^\W\d_]{3,10})(?:[,.]?\s(?:[a-z]{2}\s)?(?P<year>(?:19|20)\d\d))?
+    |(?P<month_first>[^\W\d_]{3,10})\s(?P<day_behind>\d{1,2})(?:[a-z]{2}\b)?(?!\d)
+    (?:,?\s(?P<year_behind>(?:19|20)\d\d))?
+    |(?<![\d.])(?P<day_dotted>\d{1,2})\.(?P<month_dotted>\d{1,2})\.(?P<year_dotted>(?:19|20)\d\d)?
+    |(?P<year_iso>(?:19|20)\d\d)-(?P<month_iso>\d\d)-(?P<day_iso>\d\d)""",
+    re.VERBOSE | re.IGNORECASE,
+)
+_WORD = re.compile(r"[^\W\d_]+")
+_SHORT = 3  # letters of words that join days
+_BESIDE = 1  # longer words beside them in a cell that is about days
+_OF_A_YEAR = 10_000  # days are counted as 20260718, without a year as 718
+_LAST, _WEEK = 31, 7
+_APART = frozenset(",&/+")  # between days of the week that are no stretch
+
+
+@dataclass(frozen=True, slots=True)
+class Stretch:
+    """From one day to another, both included, as numbers like 20260718 or, of any year, 718."""
+
+    first: int
+    last: int
+
+    def meets(self, other: Stretch) -> bool:
+        """Whether they have a day in common; without years where one of them has none."""
+        if min(self.first, self.last, other.first, other.last) > _OF_A_YEAR:
+            return self.first <= other.last and other.first <= self.last
+        return any(a <= d and c <= b for a, b in self._in_a_year() for c, d in other._in_a_year())
+
+    def _in_a_year(self) -> list[tuple[int, int]]:
+        """The same without years; over the turn of a year it is two."""
+        first, last = self.first % _OF_A_YEAR, self.last % _OF_A_YEAR
+        return [(first, last)] if first <= last else [(first, _OF_A_YEAR), (0, last)]
+
+
+def _day(found: re.Match[str]) -> int | None:
+    """A day that was found, as a number; None if it is none."""
+    parts = found.groupdict()
+    named = parts["month"] or parts["month_first"]
+    figures = parts["month_dotted"] or parts["month_iso"]
+    month = month_called(named) if named else int(figures)
+    day = int(next(parts[p] for p in ("day", "day_behind", "day_dotted", "day_iso") if parts[p]))
+    years = ("year", "year_behind", "year_dotted", "year_iso")
+    year = int(next((parts[p] for p in years if parts[p]), 0))
+    return year * _OF_A_YEAR + 100 * month + day if 0 < month <= 12 and 0 < day <= _LAST else None
+
+
+def _found_days(text: str) -> Iterator[tuple[int, re.Match[str]]]:
+    """The days of a text in order, each with its place."""
+    at = 0
+    while found := _DAY.search(text, at):
+        day = _day(found)
+        at = found.start() + 1 if day is None else found.end()
+        if day is not None:
+            yield day, found
+
+
+def _without_days(text: str) -> str:
+    for _, found in reversed([*_found_days(text)]):
+        text = f"{text[: found.start()]} {text[found.end() :]}"
+    return text
+
+
+def _days(text: str) -> list[int]:
+    """The days of a text in order: "20 – 24 July" has two."""
+    found: list[int] = []
+    for day, one in _found_days(text):
+        found += [day - day % 100 + int(one["from"]), day] if one["from"] else [day]
+    return found
+
+
+def _asked_days(question: str) -> list[tuple[Stretch, str]]:
+    """The days that a question names, and months, each as it is written."""
+    asked = [(Stretch(day, day), one[0]) for day, one in _found_days(question)]
+    bare = _without_days(question)
+    for word in _WORD.finditer(bare):
+        ends = not bare[word.end() :].lstrip()[:1].isalnum()  # "in May?", but "may I"
+        said = ends or word[0].lower() not in STOP
+        month = month_called(word[0]) if said and len(word[0]) >= _SHORT else 0
+        asked += [(Stretch(100 * month + 1, 100 * month + _LAST), word[0])] if month else []
+    return asked
+
+
+def _stretch(cell: str) -> Stretch | None:
+    """From when to when a cell says that something holds; None if it says no more than one day, or
+    more than that."""
+    if not _is_about(cell, month_called):
+        return None
+    days = _days(cell)
+    if len(days) != len("ab"):
+        return None
+    first, last = days
+    if last > _OF_A_YEAR > first:  # "1 September to 22 October 2026"
+        year = last // _OF_A_YEAR - (first > last % _OF_A_YEAR)
+        first += year * _OF_A_YEAR
+    return Stretch(first, last)
+
+
+def _is_about(cell: str, known: Callable[[str], int]) -> bool:
+    """Whether hardly any word of a cell is another than those known, or short."""
+    if len(cell) > _LONGEST:
+        return False
+    longer = (word for word in _WORD.findall(cell) if len(word) > _SHORT)
+    return sum(not known(word) and not weekday_called(word) for word in longer) <= _BESIDE
+
+
+def _of_stretches(
+    asked: Sequence[tuple[Stretch, str]], stretches: Sequence[Stretch | None]
+) -> Iterator[FoundBands]:
+    for known, run in groupby(enumerate(stretches), key=lambda one: one[1] is not None):
+        bands = [(line, one) for line, one in run if one]
+        if known and len(bands) > 1:
+            held = [(line, said) for day, said in asked for line, one in bands if day.meets(one)]
+            yield from _chosen([line for line, _ in bands], held)
+
+
+def _asked_weekdays(question: str) -> list[tuple[int, str]]:
+    """The days of the week that a question names, those of its days among them."""
+    named = [(day, word) for word in _WORD.findall(question) if (day := weekday_called(word))]
+    for day, one in _found_days(question):
+        if day > _OF_A_YEAR:
+            with suppress(ValueError):  # 31 June
+                when = dt.date(day // _OF_A_YEAR, day // 100 % 100, day % 100)
+                named.append((when.isoweekday(), f"{one[0]} ({when:%A})"))
+    return named
+
+
+def _weekdays(cell: str) -> frozenset[int]:
+    """The days of the week for which a cell says that something holds: "Monday to Thursday" has
+    four; none where it is about more."""
+    if not _is_about(cell, weekday_called) or _days(cell):
+        return frozenset()
+    found: list[int] = []
+    end = 0
+    for word in _WORD.finditer(cell):
+        if day := weekday_called(word[0]):
+            between = cell[end : word.start()].strip()
+            apart = not found or between in {"", *_APART, *words_for_and()}
+            first = day if apart else found[-1]
+            last = day if first <= day else day + _WEEK
+            found += [(each - 1) % _WEEK + 1 for each in range(first, last + 1)]
+            end = word.end()
+    return frozenset(found)
+
+
+def _of_weekdays(
+    asked: Sequence[tuple[int, str]], cells: Sequence[frozenset[int]]
+) -> Iterator[FoundBands]:
+    for known, run in groupby(enumerate(cells), key=lambda one: bool(one[1])):
+        bands = list(run)
+        if known and len(bands) > 1:
+            held = [(line, said) for day, said in asked for line, days in bands if day in days]
+            yield from _chosen([line for line, _ in bands], held)

@@ -332,6 +332,36 @@ def magnitude(word: str) -> int:
     return _magnitudes().get(word if len(word) == 1 else word.lower(), 0)
 
 
+@cache
+def _weekdays_called() -> dict[str, int]:
+    from babel import Locale
+
+    return {
+        _unmarked(name).strip("."): number + 1
+        for spoken in _MEASURED_IN
+        for width in ("wide", "abbreviated")
+        for number, name in Locale.parse(spoken).days["format"][width].items()
+        if spoken == "en" or width == "wide"
+    }
+
+
+def weekday_called(word: str) -> int:
+    """The day of the week that a word is, Monday 1, or more of them ("Saturdays"); 0 if none. What
+    is short for one counts in English alone."""
+    said = _unmarked(word)
+    known = _weekdays_called()
+    return known.get(said) or known.get(said.removesuffix("s"), 0)
+
+
+@cache
+def words_for_and() -> frozenset[str]:
+    """What stands between the last two of a list in the languages of users, by CLDR."""
+    from babel import Locale
+
+    patterns = (Locale.parse(spoken).list_patterns["standard"]["2"] for spoken in _MEASURED_IN)
+    return frozenset(pattern.format("", "").strip() for pattern in patterns)
+
+
 UNITS = frozenset(
     [
         *("duration-second", "duration-minute", "duration-hour", "duration-day", "duration-week"),
