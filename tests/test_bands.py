@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rag_app.answering.evidence import gather
-from rag_app.tables.bands import choices, quantities
+from rag_app.tables.bands import asked_for, choices, narrowed, quantities
 from rag_app.types import Chunk, Passage
 
 LEAVE = (
@@ -60,7 +60,7 @@ SCHADEN = ("bis 3 Jahre | nichts", "4 bis 10 Jahre | die Hälfte", "mehr als 10 
     ],
 )
 def test_the_band_that_holds_for_a_quantity_is_told_by_arithmetic(question, lines, inside):
-    found = [choice.inside for choice in choices(question, lines) if choice.outside]
+    found = [choice.inside for choice in choices(asked_for(question), lines) if choice.outside]
     assert inside in found
 
 
@@ -91,6 +91,12 @@ STUNDEN = ("Montag bis Mittwoch | 8:00 – 12:00", "Donnerstag und Samstag | 14:
         ("which term is 2027-01-20 in", TERMS, {2}),
         ("when do you close on wednesdays", HOURS, {0}),
         ("are you open on 6 June 2026", HOURS, {2}),  # a Saturday
+        (
+            "what is a night in july",
+            ("May, June | £60", "July and August | £90", "the rest | £45"),
+            {1},
+        ),
+        ("and in March?", ("January–March: 12", "April–June: 14"), {0}),
         ("who is there at 3pm", SHIFTS, {2}),
         ("who is there at 11:15", SHIFTS, {1}),
         ("wann ist am Dienstag offen", STUNDEN, {0}),
@@ -98,7 +104,7 @@ STUNDEN = ("Montag bis Mittwoch | 8:00 – 12:00", "Donnerstag und Samstag | 14:
     ],
 )
 def test_the_row_that_holds_on_a_day_or_at_a_time_is_told_too(question, lines, inside):
-    found = [choice.inside for choice in choices(question, lines) if choice.outside]
+    found = [choice.inside for choice in choices(asked_for(question), lines) if choice.outside]
     assert inside in found
 
 
@@ -124,7 +130,7 @@ def test_the_row_that_holds_on_a_day_or_at_a_time_is_told_too(question, lines, i
     ],
 )
 def test_where_nothing_is_told_nothing_is_left_out(question, lines):
-    assert not any(choice.outside for choice in choices(question, lines))
+    assert not any(choice.outside for choice in choices(asked_for(question), lines))
 
 
 @given(
@@ -140,14 +146,34 @@ def test_of_bands_in_order_the_one_around_a_value_is_found(cuts, falling, wordin
     lines += [f"over {cuts[-1]} days | c"]
     if falling:
         lines, ends = lines[::-1], ends[::-1]
-    [choice] = choices(f"what holds for {asked} days?", lines)
+    [choice] = choices(asked_for(f"what holds for {asked} days?"), lines)
     assert choice.inside == {at for at, (a, b) in enumerate(ends) if a <= asked <= b}
     assert choice.inside | choice.outside == {*range(len(lines))}
 
 
+ZONES = "Zone: 1; up to 2 kg: £4; 2 to 5 kg: £7; over 5 kg: £9"
+CLASSES = "Time: 9.00; Monday: Yoga; Tuesday: Pilates"
+NIGHTS = "Room: 2; May and June: £60; July to September: £90"
+SENTENCE = "The office opens at 9; on Fridays it is closed."
+
+
+@pytest.mark.parametrize(
+    ("question", "line", "left"),
+    [
+        ("a parcel of 3 kg", ZONES, "Zone: 1; 2 to 5 kg: £7"),
+        ("yoga on tuesday", CLASSES, "Time: 9.00; Tuesday: Pilates"),
+        ("in august", NIGHTS, "Room: 2; July to September: £90"),
+        ("how much in all", ZONES, ZONES),
+        ("on tuesday", SENTENCE, SENTENCE),
+    ],
+)
+def test_of_a_row_the_columns_that_hold_are_shown(question, line, left):
+    assert narrowed(asked_for(question), line) == left
+
+
 @given(st.text(max_size=60), st.lists(st.text(max_size=40), max_size=5))
 def test_any_text_is_read(question, lines):
-    for choice in choices(question, lines):
+    for choice in choices(asked_for(question), lines):
         assert choice.inside and not choice.inside & choice.outside
     quantities(question)
 

@@ -19,7 +19,7 @@ from rag_app.answering.sentence_ranker import Titled
 from rag_app.answering.span_model import CELLS, log_sum
 from rag_app.retrieval.ranking import rarity, stems, telling
 from rag_app.retrieval.sentence_index import title
-from rag_app.tables.bands import choices
+from rag_app.tables.bands import asked_for, choices, narrowed
 from rag_app.tables.rows import LabelledRow
 from rag_app.text.formats import TABLES
 from rag_app.text.languages import is_english
@@ -121,9 +121,12 @@ def gather(
     has just read."""
     ranking = ranking or _by_words
     split = [_units(passage.chunk, rows) for passage in passages]
-    found = _ranked(wordings, passages, split, _each_once(passages, split), ranking)
-    found = _fitting(wordings[0], found)
-    wanted = _ranked([*wordings, beside], passages, split, found, ranking) if beside else found
+    once = _each_once(passages, split)
+    found = _fitting(wordings[0], _ranked(wordings, passages, split, once, ranking))
+    wanted = found
+    if beside:
+        ranked = _ranked([*wordings, beside], passages, split, once, ranking)
+        wanted = _fitting(wordings[0], ranked)
     titles = [title(p.name, p.chunk.heading) for p in passages]
     sizes = count_tokens([*titles, *(one.line for one in found)])
     sized = [
@@ -349,8 +352,8 @@ def _likeliest_first(
 ) -> list[tuple[Span, float]]:
     """All sentences and rows, each with the log-odds that it holds the answer."""
     split = [_units(passage.chunk, rows) for passage in passages]
-    found = _ranked(wordings, passages, split, _each_once(passages, split), ranking)
-    found = _fitting(wordings[0], found)
+    ranked = _ranked(wordings, passages, split, _each_once(passages, split), ranking)
+    found = _fitting(wordings[0], ranked)
     placed = [
         (Span(chunk.document_id, chunk.page, one.start, one.end), one.odds)
         for one in found
@@ -469,13 +472,16 @@ def _ranked(
 
 
 def _fitting(question: str, found: Sequence[_Sentence]) -> list[_Sentence]:
-    """The sentences without those that hold for other quantities than the one the question names;
-    the one that holds for it is as likely as any of them."""
-    fitting = list(found)
+    """The sentences without those that hold for other quantities or days than those the question
+    names; what holds for them is as likely as any of it, and shown with what it holds for."""
+    asked = asked_for(question)
+    if not asked:
+        return list(found)
+    fitting = [replace(one, line=narrowed(asked, one.line)) for one in found]
     left_out: set[int] = set()
     for _, run in groupby(range(len(found)), key=lambda at: found[at].passage):
         places = list(run)
-        for choice in choices(question, [found[at].line for at in places]):
+        for choice in choices(asked, [fitting[at].line for at in places]):
             likely = max(found[places[n]].odds for n in choice.inside | choice.outside)
             for at in (places[n] for n in choice.inside):
                 line = f"{choice.asked}: {fitting[at].line}"

@@ -45,6 +45,7 @@ _NUMBER = re.compile(
     |[\s-]?(?P<unit>[^\W\d_]+|{_SIGN})(?:[\s-](?P<more>[^\W\d_]+))?)?""",
     re.VERBOSE,
 )
+_NAMED_CELLS = re.compile("; ")
 _CELLS = re.compile(r"; | \| ")
 _NUMBERING = re.compile(r"\W*(?:\d{1,2}(?:\.\d{1,2})+\.?|\d{1,2}[.)])\s+(?=\D)")
 _LONGEST = 200  # characters of a cell or sentence that may be a band
@@ -85,24 +86,50 @@ class FoundBands:
     asked: str  # what they hold for, "3 weeks"
 
 
-def choices(question: str, lines: Sequence[str]) -> list[FoundBands]:
-    """Which of the bands among lines that stand one after the other hold for what a question names:
-    a quantity, a day, or a day of the week. A line is a sentence, or a row as "name: cell; name:
-    cell" or "cell | cell"."""
-    asked, days, weekdays = _asked(question), _asked_days(question), _asked_weekdays(question)
-    if not (asked or days or weekdays):
+@dataclass(frozen=True, slots=True)
+class AskedValues:
+    """What a question names that bands may be of, each as it is written."""
+
+    quantities: tuple[Quantity, ...]
+    days: tuple[tuple[Stretch, str], ...]
+    weekdays: tuple[tuple[int, str], ...]
+
+    def __bool__(self) -> bool:
+        return bool(self.quantities or self.days or self.weekdays)
+
+    def among(self, cells: Sequence[str]) -> Iterator[FoundBands]:
+        """Which of the bands among some cells hold for it."""
+        if self.quantities:
+            yield from _of_quantities(self.quantities, cells)
+        if self.days:
+            yield from _of_stretches(self.days, [_stretch(cell) for cell in cells])
+        if self.weekdays:
+            yield from _of_weekdays(self.weekdays, [_weekdays(cell) for cell in cells])
+
+
+def asked_for(question: str) -> AskedValues:
+    """What a question names: quantities, days, days of the week."""
+    return AskedValues(_asked(question), _asked_days(question), _asked_weekdays(question))
+
+
+def choices(asked: AskedValues, lines: Sequence[str]) -> list[FoundBands]:
+    """Which of the bands among lines that stand one after the other hold for what is asked. A line
+    is a sentence, or a row as "name: cell; name: cell" or "cell | cell"."""
+    if not asked:
         return []
     cells = [_cells(line) for line in lines]
-    found: list[FoundBands] = []
-    for column in range(min(_MOST_CELLS, max(map(len, cells), default=0))):
-        each = [row[column] if column < len(row) else "" for row in cells]
-        if asked:
-            found += _of_quantities(asked, each)
-        if days:
-            found += _of_stretches(days, [_stretch(cell) for cell in each])
-        if weekdays:
-            found += _of_weekdays(weekdays, [_weekdays(cell) for cell in each])
-    return found
+    columns = range(min(_MOST_CELLS, max(map(len, cells), default=0)))
+    by_column = [[row[at] if at < len(row) else "" for row in cells] for at in columns]
+    return [found for each in by_column for found in asked.among(each)]
+
+
+def narrowed(asked: AskedValues, line: str) -> str:
+    """A row without the cells whose columns are called by other bands than the one that holds: "up
+    to 2 kg: £4; 2 to 5 kg: £7; more: £9"."""
+    cells = _NAMED_CELLS.split(line) if asked else []
+    names = [cell.partition(": ")[0] if ": " in cell else "" for cell in cells]
+    left_out = {at for found in asked.among(names) for at in found.outside} if any(names) else set()
+    return "; ".join(cell for at, cell in enumerate(cells) if at not in left_out) or line
 
 
 def _of_quantities(asked: Sequence[Quantity], cells: Sequence[str]) -> Iterator[FoundBands]:
@@ -126,13 +153,10 @@ def _chosen(lines: Sequence[int], held: Sequence[tuple[int, str]]) -> Iterator[F
         yield FoundBands(inside, frozenset(lines) - inside, said)
 
 
-def _asked(question: str) -> list[Quantity]:
+def _asked(question: str) -> tuple[Quantity, ...]:
     """The quantities that a question names, but for years and days of a month."""
-    return [
-        one
-        for one in quantities(_without_days(in_digits(question)))
-        if one.unit or one.value not in _YEARS
-    ]
+    found = quantities(_without_days(in_digits(question)))
+    return tuple(one for one in found if one.unit or one.value not in _YEARS)
 
 
 def quantities(text: str) -> list[Quantity]:
@@ -353,7 +377,7 @@ def _days(text: str) -> list[int]:
     return found
 
 
-def _asked_days(question: str) -> list[tuple[Stretch, str]]:
+def _asked_days(question: str) -> tuple[tuple[Stretch, str], ...]:
     """The days that a question names, and months, each as it is written."""
     asked = [(Stretch(day, day), one[0]) for day, one in _found_days(question)]
     bare = _without_days(question)
@@ -361,16 +385,23 @@ def _asked_days(question: str) -> list[tuple[Stretch, str]]:
         ends = not bare[word.end() :].lstrip()[:1].isalnum()  # "in May?", but "may I"
         said = ends or word[0].lower() not in STOP
         month = month_called(word[0]) if said and len(word[0]) >= _SHORT else 0
-        asked += [(Stretch(100 * month + 1, 100 * month + _LAST), word[0])] if month else []
-    return asked
+        asked += [(_of_months(month, month), word[0])] if month else []
+    return tuple(asked)
+
+
+def _of_months(first: int, last: int) -> Stretch:
+    return Stretch(100 * first + 1, 100 * last + _LAST)
 
 
 def _stretch(cell: str) -> Stretch | None:
-    """From when to when a cell says that something holds; None if it says no more than one day, or
-    more than that."""
+    """From when to when a cell says that something holds, by two days or by months; None if it
+    says something else."""
     if not _is_about(cell, month_called):
         return None
     days = _days(cell)
+    if not days:
+        months = [month for word in _WORD.findall(cell) if (month := month_called(word))]
+        return _of_months(months[0], months[-1]) if months else None
     if len(days) != len("ab"):
         return None
     first, last = days
@@ -398,7 +429,7 @@ def _of_stretches(
             yield from _chosen([line for line, _ in bands], held)
 
 
-def _asked_weekdays(question: str) -> list[tuple[int, str]]:
+def _asked_weekdays(question: str) -> tuple[tuple[int, str], ...]:
     """The days of the week that a question names, those of its days among them."""
     named = [(day, word) for word in _WORD.findall(question) if (day := weekday_called(word))]
     for day, one in _found_days(question):
@@ -406,7 +437,7 @@ def _asked_weekdays(question: str) -> list[tuple[int, str]]:
             with suppress(ValueError):  # 31 June
                 when = dt.date(day // _OF_A_YEAR, day // 100 % 100, day % 100)
                 named.append((when.isoweekday(), f"{one[0]} ({when:%A})"))
-    return named
+    return tuple(named)
 
 
 def _weekdays(cell: str) -> frozenset[int]:
