@@ -119,6 +119,8 @@ def test_the_row_that_holds_on_a_day_or_at_a_time_is_told_too(question, lines, i
             ["Ben rings the plumber on Friday.", "Anna pays by Monday."],
         ),
         ("was it 20 january 2020", TERMS),  # another year
+        ("one of them is 40, how much for her", CANCELLED),  # days?
+        ("3 days", ["One takes 2 to 4 days to come here.", "Another thing takes 5 days at least."]),
         ("how many days off do I get?", LEAVE),  # no quantity
         ("leave after 7 years", ["over 5 years | 27", "over 10 years | 29"]),  # from, or up to?
         ("an 8 inch round", ["6 inch | 12", "8 inch | 20", "two tiers (6 and 8 inch) | 40"]),
@@ -155,6 +157,13 @@ ZONES = "Zone: 1; up to 2 kg: £4; 2 to 5 kg: £7; over 5 kg: £9"
 CLASSES = "Time: 9.00; Monday: Yoga; Tuesday: Pilates"
 NIGHTS = "Room: 2; May and June: £60; July to September: £90"
 SENTENCE = "The office opens at 9; on Fridays it is closed."
+
+
+def test_what_is_called_by_its_name_is_not_left_out():
+    rows = ("High summer | 17 July to 28 August | £1,120", "Christmas | 18 December to 2 January",
+            "Low | 3 January to 27 March")  # fmt: skip
+    [found] = choices(asked_for("is Christmas dearer than the end of August?"), rows)
+    assert (found.inside, found.outside) == ({0}, {2})
 
 
 @pytest.mark.parametrize(

@@ -49,12 +49,14 @@ _NAMED_CELLS = re.compile("; ")
 _CELLS = re.compile(r"; | \| ")
 _NUMBERING = re.compile(r"\W*(?:\d{1,2}(?:\.\d{1,2})+\.?|\d{1,2}[.)])\s+(?=\D)")
 _LONGEST = 200  # characters of a cell or sentence that may be a band
+_LONGEST_NAME = 3  # words
 _MOST_CELLS = 12
 _DECIMALS = 3  # characters of a mark and two decimals
 _A_PART = 4  # letters of a unit that tell it: "kilo"
 _NOON = 12.0
 _HALVES = {"am": 0.0, "pm": _NOON}
 _YEARS = range(1900, 2101)
+_FEWEST_SENTENCES = 3  # that are bands; of rows it is two
 _RANGES = re.compile("S*P+S*")  # single numbers stand at the ends alone
 
 
@@ -93,6 +95,7 @@ class AskedValues:
     quantities: tuple[Quantity, ...]
     days: tuple[tuple[Stretch, str], ...]
     weekdays: tuple[tuple[int, str], ...]
+    words: frozenset[str] = frozenset()  # of the question
 
     def __bool__(self) -> bool:
         return bool(self.quantities or self.days or self.weekdays)
@@ -109,7 +112,15 @@ class AskedValues:
 
 def asked_for(question: str) -> AskedValues:
     """What a question names: quantities, days, days of the week."""
-    return AskedValues(_asked(question), _asked_days(question), _asked_weekdays(question))
+    named = _asked(question), _asked_days(question), _asked_weekdays(question)
+    return AskedValues(*named, _telling(question))
+
+
+def _telling(text: str) -> frozenset[str]:
+    """The longer words of a text that are no days, months or units."""
+    words = (_stem(word) for word in _WORD.findall(text.lower()) if len(word) > _SHORT)
+    named = (weekday_called, month_called, unit_called)
+    return frozenset(word for word in words if word not in STOP and not any(f(word) for f in named))
 
 
 def choices(asked: AskedValues, lines: Sequence[str]) -> list[FoundBands]:
@@ -120,7 +131,24 @@ def choices(asked: AskedValues, lines: Sequence[str]) -> list[FoundBands]:
     cells = [_cells(line) for line in lines]
     columns = range(min(_MOST_CELLS, max(map(len, cells), default=0)))
     by_column = [[row[at] if at < len(row) else "" for row in cells] for at in columns]
-    return [found for each in by_column for found in asked.among(each)]
+    return [_with_named(asked, found, cells) for each in by_column for found in asked.among(each)]
+
+
+def _with_named(asked: AskedValues, found: FoundBands, rows: Sequence[Sequence[str]]) -> FoundBands:
+    """The same, but that what the question calls by its name is not outside: "is Christmas dearer
+    than August?"."""
+    named = {
+        line: asked.words & frozenset(word for cell in rows[line] for word in _name(cell))
+        for line in found.inside | found.outside
+    }
+    common = frozenset.intersection(*named.values())
+    said = common.union(*(named[line] for line in found.inside))
+    return replace(found, outside=frozenset(at for at in found.outside if named[at] <= said))
+
+
+def _name(cell: str) -> frozenset[str]:
+    """The telling words of a cell that may be a name; none of a longer one."""
+    return _telling(cell) if len(cell.split()) <= _LONGEST_NAME else frozenset()
 
 
 def narrowed(asked: AskedValues, line: str) -> str:
@@ -135,7 +163,10 @@ def narrowed(asked: AskedValues, line: str) -> str:
 def _of_quantities(asked: Sequence[Quantity], cells: Sequence[str]) -> Iterator[FoundBands]:
     alone = len({one.unit for one in asked}) == 1
     for unit, bands in _bands(cells):
-        values = {one: _in(one, unit, alone) for one in asked}
+        plain = all(_is_about(cells[band.line], unit_called) for band in bands)
+        if not plain and len(bands) < _FEWEST_SENTENCES:
+            continue
+        values = {one: _in(one, unit, alone and plain) for one in asked}
         held = [
             (b.line, one.said)
             for one, value in values.items()
@@ -156,7 +187,11 @@ def _chosen(lines: Sequence[int], held: Sequence[tuple[int, str]]) -> Iterator[F
 def _asked(question: str) -> tuple[Quantity, ...]:
     """The quantities that a question names, but for years and days of a month."""
     found = quantities(_without_days(in_digits(question)))
-    return tuple(one for one in found if one.unit or one.value not in _YEARS)
+    return tuple(
+        one
+        for one in found
+        if _is_known(one.unit) or not (one.value == 1 or one.value in _YEARS)  # "one of them"
+    )
 
 
 def quantities(text: str) -> list[Quantity]:
@@ -205,7 +240,8 @@ def _unit(sign: str, word: str, more: str) -> tuple[str, str]:
     for each in (word.lower(), more.lower()):
         if unit := unit_called(each):
             return unit, each
-    return _stem(word.lower()), word.lower()
+    said = "" if word.lower() in STOP else word.lower()  # "at 11 on Sunday"
+    return _stem(said), said
 
 
 def _stem(word: str) -> str:
@@ -316,7 +352,7 @@ _DAY = re.compile(
 )
 _WORD = re.compile(r"[^\W\d_]+")
 _SHORT = 3  # letters of words that join days
-_BESIDE = 1  # longer words beside them in a cell that is about days
+_BESIDE = 1  # longer words beside them in a cell that is about days or quantities
 _OF_A_YEAR = 10_000  # days are counted as 20260718, without a year as 718
 _LAST, _WEEK = 31, 7
 _APART = frozenset(",&/+")  # between days of the week that are no stretch
@@ -411,11 +447,11 @@ def _stretch(cell: str) -> Stretch | None:
     return Stretch(first, last)
 
 
-def _is_about(cell: str, known: Callable[[str], int]) -> bool:
+def _is_about(cell: str, known: Callable[[str], object]) -> bool:
     """Whether hardly any word of a cell is another than those known, or short."""
     if len(cell) > _LONGEST:
         return False
-    longer = (word for word in _WORD.findall(cell) if len(word) > _SHORT)
+    longer = (word for word in _WORD.findall(cell.lower()) if len(word) > _SHORT)
     return sum(not known(word) and not weekday_called(word) for word in longer) <= _BESIDE
 
 
