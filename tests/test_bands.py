@@ -87,6 +87,8 @@ STUNDEN = ("Montag bis Mittwoch | 8:00 – 12:00", "Donnerstag und Samstag | 14:
         ("the week that begins on June 6th, 2026", SEASONS, {1}),
         ("a week at new year, from 1 January", SEASONS, {3}),
         ("what is a week in early september", SEASONS, {2, 3}),
+        ("what is a week in march", SEASONS, {0, 1}),
+        ("a week in mid march", (SEASONS[0], "Dates: 29 March – 1 May; Price: £560"), {0}),
         ("is the club on on the 5th of november", TERMS, {1}),
         ("which term is 2027-01-20 in", TERMS, {2}),
         ("when do you close on wednesdays", HOURS, {0}),

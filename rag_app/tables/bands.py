@@ -355,6 +355,7 @@ _SHORT = 3  # letters of words that join days
 _BESIDE = 1  # longer words beside them in a cell that is about days or quantities
 _OF_A_YEAR = 10_000  # days are counted as 20260718, without a year as 718
 _LAST, _WEEK = 31, 7
+_OF_A_MONTH = 3  # days after the first, so many that a month is meant
 _APART = frozenset(",&/+")  # between days of the week that are no stretch
 
 
@@ -366,10 +367,13 @@ class Stretch:
     last: int
 
     def meets(self, other: Stretch) -> bool:
-        """Whether they have a day in common; without years where one of them has none."""
+        """Whether they have a day in common, of a month that is asked for some days; without years
+        where one of them has none."""
+        least = _OF_A_MONTH if self.last > self.first else 0
         if min(self.first, self.last, other.first, other.last) > _OF_A_YEAR:
-            return self.first <= other.last and other.first <= self.last
-        return any(a <= d and c <= b for a, b in self._in_a_year() for c, d in other._in_a_year())
+            return min(self.last, other.last) - max(self.first, other.first) >= least
+        years = [(ours, other_) for ours in self._in_a_year() for other_ in other._in_a_year()]
+        return any(min(b, d) - max(a, c) >= least for (a, b), (c, d) in years)
 
     def _in_a_year(self) -> list[tuple[int, int]]:
         """The same without years; over the turn of a year it is two."""
