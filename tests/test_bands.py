@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rag_app.answering.evidence import gather
-from rag_app.tables.bands import asked_for, choices, narrowed, quantities
+from rag_app.tables.bands import Bounded, asked_for, bounded, choices, narrowed, quantities
 from rag_app.types import Chunk, Passage
 
 LEAVE = (
@@ -196,3 +196,37 @@ def test_a_writer_is_shown_the_row_that_holds_and_for_what():
     assert "5 to 9 years | 25" in shown.texts, "it is quoted as it stands there"
     assert "7 years: " in shown.shown and "under 5" not in shown.shown
     assert all(text[s.start : s.end] == t for s, t in zip(shown.spans, shown.texts, strict=True))
+
+
+@pytest.mark.parametrize(
+    ("question", "text", "above", "numbers"),
+    [
+        ("may I borrow {} items?", "4.2 Members may borrow up to 4 items.", False, "3 1 16"),
+        ("a receipt for {} pounds", "Receipts for anything above £24.", True, "40 6 96"),
+        ("a loan of {} weeks", "A loan of more than 14 days needs consent.", True, "3 1 8"),
+        ("may we play music at {} pm", "No music after 10 pm.", True, "11 4 11"),
+        ("a {} year old", "Children under 16 need a signature.", False, "14 4 64"),
+        ("is there room for {} people in the hall", "It holds 80 people.", True, "100 20 320"),
+    ],
+)
+def test_a_question_far_on_both_sides_of_a_bound(question, text, above, numbers):
+    asked, below, beyond = (question.format(number).lower() for number in numbers.split())
+    assert bounded(asked, text) == Bounded(above, below, beyond)
+
+
+@pytest.mark.parametrize(
+    ("question", "text"),
+    [
+        ("may I borrow 4 items", "Members may borrow up to 4 items."),  # the words alone tell
+        ("3 items for 10 days", "Up to 4 items, for at most 14 days."),  # two bounds
+        ("a dog of 12 kg", "Parcels are £12."),
+        ("may I borrow it", "Up to 4 items."),
+    ],
+)
+def test_no_bound_or_more_than_one_decide_nothing(question, text):
+    assert bounded(question, text) is None
+
+
+@given(st.text(max_size=60), st.text(max_size=60))
+def test_any_text_may_set_a_bound(question, text):
+    bounded(f"is 3 kg {question}", f"2 kg {text}")

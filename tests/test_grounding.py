@@ -655,6 +655,60 @@ def test_what_decides_nothing_is_not_read_again():
     assert decided("No, they may not.", own=said) == (("Dogs must stay ashore.",), ["On board"])
 
 
+class Biased:
+    """A writer that says No to everything, to some of it less surely, and goes on as is begun."""
+
+    def __init__(self, sure: dict[str, float], word: str = "No,") -> None:
+        self._sure, self._word = sure, word
+        self.asked: list[str] = []
+
+    def stream(self, messages, begun, logs):
+        question = messages[-1][1].partition("Question: ")[2].partition("\n")[0]
+        self.asked.append(question)
+        sure = next((p for number, p in self._sure.items() if number in question), 0.99)
+        rest = "up to 4 dogs come aboard."
+        said = rest if begun.endswith(",") else f"{self._word} {rest}"
+        said = said if begun else f"Answer: {said}"
+        for place, word in enumerate(said.split(" ")):
+            about = {FIRST: sure} if place == 0 else {}
+            yield AIMessageChunk(f" {word}" if place or begun else word, response_metadata=about)
+
+
+@pytest.mark.parametrize(
+    ("question", "sure", "said"),
+    [
+        ("May 3 dogs come aboard?", {" 1 ": 0.6, " 16 ": 0.9}, "Yes, up to 4 dogs come aboard."),
+        ("May 6 dogs come aboard?", {" 1 ": 0.6, " 16 ": 0.9}, "No, up to 4 dogs come aboard."),
+        ("May 3 dogs come aboard?", {" 1 ": 0.9, " 16 ": 0.6}, "No, up to 4 dogs come aboard."),
+        ("May 3 dogs come aboard?", {" 1 ": 0.9, " 16 ": 0.9}, "No, up to 4 dogs come aboard."),
+    ],
+)
+def test_whether_a_number_keeps_to_a_bound_is_weighed_against_numbers_far_below_and_above(
+    question, sure, said
+):
+    text = "Up to 4 dogs come aboard."
+    model = Biased(sure)
+    draft = written(model, None, 0.0, question, passages=[passage(0, text)], ranking=even)[1]
+    assert draft.sentences == (said,)
+    assert any(" 1 dogs" in one for one in model.asked)
+    assert any(" 16 dogs" in one for one in model.asked)
+
+
+@pytest.mark.parametrize(
+    ("question", "word"),
+    [
+        ("May dogs come aboard?", "No,"),  # no number
+        ("How many of 3 dogs come aboard?", "No,"),  # nothing to be decided
+        ("May 3 dogs come aboard?", "Dogs:"),  # it decides nothing
+    ],
+)
+def test_where_no_number_is_to_be_decided_on_the_writer_has_the_word(question, word):
+    text = "Up to 4 dogs come aboard. Dogs: No."
+    model = Biased({}, word)
+    draft = written(model, None, 0.0, question, passages=[passage(0, text)], ranking=even)[1]
+    assert draft.sentences[0].startswith(word)
+
+
 def test_two_reasons_are_no_two_answers():
     draft, _ = both("Answer: The ferry costs 6 euros.", question="Why does the ferry cost so much?")
     assert not draft.notes

@@ -99,6 +99,7 @@ class Writing:
     excerpts: tuple[Excerpt, ...] = ()  # that may be shown
     excerpts_read: tuple[Excerpt, ...] = ()  # what the answer is written from
     answers: int | None = None  # the place that surely answers, by its number
+    weighed: bool = False  # the word that decides is one of two that were weighed
     known: frozenset[str] = frozenset()  # figures that may be said
     shares: frozenset[str] = frozenset()  # those of them that are percentages
     signals: Signals = field(default_factory=Signals)

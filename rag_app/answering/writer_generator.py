@@ -51,6 +51,7 @@ from rag_app.answering.prompts import (
     understood,
 )
 from rag_app.errors import ChatModelError, ModelUnavailable
+from rag_app.tables.bands import bounded
 from rag_app.text.languages import is_english
 from rag_app.text.sentences import one_line
 from rag_app.types import Basis, Draft, Note, NoteKind, Passage, Span
@@ -70,6 +71,7 @@ _RIVAL = 2.5  # the same of a place that is read beside one that answers: it may
 _RIVALS = 2  # that are looked at, at most
 _EITHER = 0.7  # how sure one may be of an answer that another place contradicts
 _DECIDED = re.compile(r"[^\W\d_]+(?=[,.](?:\s|\Z))")  # how an answer begins that decides something
+_SIGNS = {"Yes": 1.0, "No": -1.0}  # of answers in English
 _BEGUN = said_as(ReplyStatus.ANSWERED, "").rstrip()
 _PIECES = 60  # of an answer, sentences and lines, at most
 _SEVERAL = 3  # figures of a sheet, the sum of which is one of rows that a writer has guessed
@@ -172,13 +174,14 @@ class TaughtGenerator(ChatGenerator):
                 continue
             if reading.certain and self._is_likely(asked, reading):
                 asked.answers = place
-                yield from self._said(asked, reading, chain((reading,), written))
+                yield from self._said(asked, reading, chain((reading,), written), cancelled)
                 return
             written.close()
             best = max(best or reading, reading, key=lambda one: one.weight)
         if best is not None and not cancelled():
             begun = _BEGUN if best.status is ReplyStatus.ABSENT else ""
-            yield from self._said(asked, best, self._read(asked, best.place, begun, cancelled))
+            written = self._read(asked, best.place, begun, cancelled)
+            yield from self._said(asked, best, written, cancelled)
 
     def _is_likely(self, asked: Writing, reading: _Reading) -> bool:
         """Whether what is known speaks for a place of which the writer is sure, or no other is to
@@ -197,7 +200,11 @@ class TaughtGenerator(ChatGenerator):
         return not tell or odds_of(asked.places[place]) >= FAR
 
     def _said(
-        self, asked: Writing, reading: _Reading, written: Iterator[_Reading]
+        self,
+        asked: Writing,
+        reading: _Reading,
+        written: Iterator[_Reading],
+        cancelled: Cancelled,
     ) -> Iterator[str]:
         """What is written from the place that was chosen."""
         self._look(asked, reading)
@@ -205,6 +212,8 @@ class TaughtGenerator(ChatGenerator):
         if asked.chance < least * self._grounding.caution:
             yield said_as(ReplyStatus.ABSENT, "")
             return
+        if word := self._weighed(asked, reading.place, cancelled):
+            written = self._read(asked, reading.place, f"{_BEGUN} {word},", cancelled)
         for one in written:
             if (ended := ended_after(one.text, _PIECES)) is not None:  # it goes round
                 yield said_as(one.status, ended)
@@ -212,6 +221,36 @@ class TaughtGenerator(ChatGenerator):
             yield one.raw
             if self._worked_out(asked, one.text).wrong:  # it will not be said
                 return
+
+    def _weighed(self, asked: Writing, place: int, cancelled: Cancelled) -> str:
+        """The word with which an answer begins that decides whether a quantity keeps to a bound, ""
+        where none is to be decided, or the writer decides nothing.
+
+        A small writer says No to most of them, whatever the number is. So it is asked for the same
+        far below and far above the bound: where it says Yes more surely, there Yes is (as
+        contextual calibration takes off what is said of anything: Zhao et al. 2021)."""
+        if asked.follow_up or form(asked.question) is not AnswerType.DECISION or not asked.places:
+            return ""
+        excerpts = asked.places[place]
+        _, likeliest_line = max(max(zip(one.odds, one.lines, strict=True)) for one in excerpts)
+        given = bounded(asked.question, likeliest_line)
+        if given is None:
+            return ""
+        shown = [(one.title, one.shown) for one in excerpts]
+        below, above = (
+            self._decides(taught_messages(question, shown, asked.language), cancelled)
+            for question in (given.below, given.above)
+        )
+        if below is None or above is None or below == above:
+            return ""
+        asked.weighed = True
+        return "Yes" if (above > below) == given.is_above else "No"
+
+    def _decides(self, messages: Sequence[Message], cancelled: Cancelled) -> float | None:
+        """Log-odds of Yes over No with which an answer in English would begin; None if it would
+        begin otherwise."""
+        word, sure = self._begins(messages, cancelled)
+        return _SIGNS[word] * abstention.log_odds(sure) if word in _SIGNS else None
 
     def _read(
         self,
@@ -276,7 +315,8 @@ class TaughtGenerator(ChatGenerator):
         shown nothing but the rest of its own words: "Yes, spirits must come from the bar.". A word
         that stands so in what it was shown is a name, or the first of a list; "No dogs" is not."""
         word = _decided(draft)
-        if draft.abstained or not word or form(asked.question) is not AnswerType.DECISION:
+        decides = form(asked.question) is AnswerType.DECISION and not asked.weighed
+        if draft.abstained or not word or not decides:
             return draft
         own = word.title()
         named = re.compile(rf"(?:(?<=[^\W\d_] )|(?<=[,;] )){own}\b|\b{own}[,.]")
@@ -286,22 +326,23 @@ class TaughtGenerator(ChatGenerator):
         left = replace(draft, sentences=(rest[:1].upper() + rest[1:], *draft.sentences[1:]))
         if not any(c.isalnum() for c in rest):  # the word is a sentence of its own
             left = replace(draft, sentences=draft.sentences[1:], evidence=draft.evidence[1:])
-        again = _DECIDED.match(self._begins(asked, _told(left), cancelled)) if _told(left) else None
-        if again is None or again.group().lower() == word:
+        if not (told := _told(left)):
             return draft
-        return self._stressed(asked, left)
-
-    def _begins(self, asked: Writing, told: str, cancelled: Cancelled) -> str:
-        """The first word that the writer answers with, shown some words alone, and the mark behind
-        it. "" if it cannot be asked: there is an answer already."""
         alone = taught_messages(asked.question, [("", told)], asked.language)
-        said = ""
+        again, _ = self._begins(alone, cancelled)
+        return draft if again.lower() in ("", word) else self._stressed(asked, left)
+
+    def _begins(self, messages: Sequence[Message], cancelled: Cancelled) -> tuple[str, float]:
+        """The word that decides, with which the writer begins its answer, and how sure it is of
+        it. "" if it begins with another, or cannot be asked: there is an answer already."""
+        said, heard = "", list[float]()
         with suppress(ChatModelError):
-            for raw in self.writer.write_on(_BEGUN, lambda _: alone, lambda _: None, cancelled):
+            for raw in self.writer.write_on(_BEGUN, lambda _: messages, heard.append, cancelled):
                 said = raw.strip()
                 if len(said.split()) > 1 or _DECIDED.match(said):
                     break
-        return said
+        word = _DECIDED.match(said)
+        return (word.group(), heard[0] if heard else 0.0) if word else ("", 0.0)
 
     def _from_another(
         self, asked: Writing, others: Sequence[tuple[Excerpt, ...]], cancelled: Cancelled

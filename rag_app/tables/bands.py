@@ -54,6 +54,8 @@ _MOST_CELLS = 12
 _DECIMALS = 3  # characters of a mark and two decimals
 _A_PART = 4  # letters of a unit that tell it: "kilo"
 _NOON = 12.0
+_FIGURES = re.compile(r"\d[\d.,:]*")
+_FAR, _HOURS = 4, 6  # times a bound, and from a time of day (benchmarks/LOG.md)
 _HALVES = {"am": 0.0, "pm": _NOON}
 _YEARS = range(1900, 2101)
 _FEWEST_SENTENCES = 3  # that are bands; of rows it is two
@@ -160,6 +162,51 @@ def narrowed(asked: AskedValues, line: str) -> str:
     return "; ".join(cell for at, cell in enumerate(cells) if at not in left_out) or line
 
 
+@dataclass(frozen=True, slots=True)
+class Bounded:
+    """A question whose quantity a text sets a bound to: on which side of it the quantity is, and
+    the same question far below and far above it."""
+
+    is_above: bool
+    below: str
+    above: str
+
+
+def bounded(question: str, text: str) -> Bounded | None:
+    """A question like "may I borrow 3 items" where a text says 4; None unless it sets one bound to
+    one quantity of the question, which is not the bound itself."""
+    said = in_digits(question)
+    bounds = quantities(_without_days(in_digits(_NUMBERING.sub("", text, count=1))))
+    asked = quantities(_without_days(said))
+    alone = len(asked) == len(bounds) == 1 and asked[0].value != 1
+    met = [
+        (one, bound.value, value)
+        for one in asked
+        for bound in bounds
+        for unit in [bound.unit if bound.unit == one.unit or _is_known(bound.unit) else ""]
+        if (value := _in(one, unit, alone)) is not None
+    ]
+    if len(met) != 1 or met[0][1] == met[0][2]:
+        return None
+    one, bound, value = met[0]
+    far = _far(one, bound, bound * one.value / value)
+    below, above = (said.replace(one.said, each, 1) for each in far)
+    return Bounded(value > bound, below, above)
+
+
+def _far(one: Quantity, bound: float, as_said: float) -> tuple[str, str]:
+    """A quantity far below and far above a bound, as it would be said; `as_said`: the bound in the
+    unit of the quantity."""
+    if one.word in _HALVES:
+        hours = max(1.0, bound - _HOURS), min(2 * _NOON - 1, bound + _HOURS)
+        low, high = (f"{(h - 1) % _NOON + 1:g} {'am' if h < _NOON else 'pm'}" for h in hours)
+        return low, high
+    counted = one.value.is_integer()
+    far = as_said / _FAR, as_said * _FAR
+    below, above = (f"{max(1, round(each)) if counted else each:g}" for each in far)
+    return _FIGURES.sub(below, one.said, count=1), _FIGURES.sub(above, one.said, count=1)
+
+
 def _of_quantities(asked: Sequence[Quantity], cells: Sequence[str]) -> Iterator[FoundBands]:
     alone = len({one.unit for one in asked}) == 1
     for unit, bands in _bands(cells):
@@ -238,7 +285,7 @@ def _unit(sign: str, word: str, more: str) -> tuple[str, str]:
         if money := money_word(each):
             return money, each
     for each in (word.lower(), more.lower()):
-        if unit := unit_called(each):
+        if each not in STOP and (unit := unit_called(each)):  # "in" is no inch
             return unit, each
     said = "" if word.lower() in STOP else word.lower()  # "at 11 on Sunday"
     return _stem(said), said
@@ -351,6 +398,7 @@ _DAY = re.compile(
     re.VERBOSE | re.IGNORECASE,
 )
 _WORD = re.compile(r"[^\W\d_]+")
+_GOES_ON = re.compile(r"\s[^\W\d_]")
 _SHORT = 3  # letters of words that join days
 _BESIDE = 1  # longer words beside them in a cell that is about days or quantities
 _OF_A_YEAR = 10_000  # days are counted as 20260718, without a year as 718
@@ -385,6 +433,9 @@ def _day(found: re.Match[str]) -> int | None:
     """A day that was found, as a number; None if it is none."""
     parts = found.groupdict()
     named = parts["month"] or parts["month_first"]
+    counts = _GOES_ON.match(found.string, found.end())  # "may 3 people share a room"
+    if counts and not parts["month"] and (parts["month_first"] or "").lower() in STOP:
+        return None
     figures = parts["month_dotted"] or parts["month_iso"]
     month = month_called(named) if named else int(figures)
     day = int(next(parts[p] for p in ("day", "day_behind", "day_dotted", "day_iso") if parts[p]))
