@@ -243,6 +243,8 @@ def test_no_thousands_begin_with_nought():
     [
         ("12 Mill Lane", "14 Mill Lane", "3 Mill Lane", "8 High Street"),
         ("12 Mill Lane", "8 High Street", "5", "7 High Street"),
+        ("12 Mill Lane", "14 Mill Lane"),
+        ("12 Mill Lane", "3 Mill Lane", "9 Mill Lane", "10"),
         ("9 am", "2 pm", "7.30 pm"),
         ("9 a.m.", "2 p.m."),
     ],
@@ -258,6 +260,10 @@ def test_addresses_and_times_of_the_day_stay_text(texts):
         (("1,200 Sq Ft", "900 Sq Ft"), ("Sq Ft",)),
         (("5 Working Days", "1 Working Day", "10 Working Days"), ("Working Days", "Working Day")),
         (("8 Fl Oz", "12 Fl Oz", "3"), ("Fl Oz",)),
+        (("5 Working Days", "10 Working Days"), ("Working Days",)),
+        (("12 fl oz", "8 fl oz"), ("fl oz",)),
+        (("3 working days", "5 working days"), ("working days",)),
+        (("850 Square Feet", "1,200 Square Feet", "920 Square Feet"), ("Square Feet",)),
     ],
 )
 def test_a_unit_of_two_words_with_capitals_is_one(texts, units):

@@ -40,6 +40,7 @@ _FITS = 0.7  # of the cells that say something, for a column to be more than tex
 _SAME_UNIT = 0.5  # of the numbers with a word behind them, for the word to be a unit
 _RARE = 0.02  # share of a unit that is rather a slip
 _MOST_UNITS = 12
+_SHORT = 2  # letters that the words of a unit may be shortened to: "Sq Ft"
 _LETTERS = "abcdef"  # by which classes, flats and versions are told apart
 _MONTH_FIRST = re.compile(r"[^\W\d_]+\W+(\d{1,2})")
 _LIKELY_YEARS = range(1900, 2101)
@@ -332,7 +333,7 @@ def _units(numbers: Mapping[WrittenNumber, int]) -> tuple[str, ...]:
         if number.unit:
             counts[number.unit] += count
             money |= {number.unit} if number.money else set()
-    names = money | _streets(counts)
+    names = money | _streets(counts) | _street(numbers)
     worded = {unit: count for unit, count in counts.items() if unit not in names}
     most, total = max(worded.values(), default=0), sum(worded.values())
     few = len(worded) <= _MOST_UNITS and most >= _SAME_UNIT * total and not _are_letters(worded)
@@ -345,6 +346,18 @@ def _streets(units: Collection[str]) -> set[str]:
     ("12 Mill Lane", "8 High Street"), not as one thing and several do ("1 Working Day")."""
     named = {unit for unit in units if " " in unit and unit.istitle()}
     return named if len({unit.split()[0] for unit in named}) > 1 else set()
+
+
+def _street(numbers: Mapping[WrittenNumber, int]) -> set[str]:
+    """The only name that is rather the street of all addresses ("12 Mill Lane", "14 Mill Lane"):
+    one is not several of it, and no house stands twice or is in thousands."""
+    named = {number.unit for number in numbers if " " in number.unit and number.unit.istitle()}
+    houses = {number: count for number, count in numbers.items() if number.unit in named}
+    alone = len(named) == 1 and len(houses) > 1
+    if not alone or any(n > 1 or not one.figures.isdigit() for one, n in houses.items()):
+        return set()
+    short = all(len(word) <= _SHORT for unit in named for word in unit.split())
+    return set() if short or any(unit.endswith("s") for unit in named) else named
 
 
 def _are_letters(units: Collection[str]) -> bool:
