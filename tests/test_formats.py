@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from rag_app.text.formats import at_the_beginning, beside, how_many, page_name, which_of
+from rag_app.text.formats import at_the_beginning, beside, how_many, page_name, shown_of, which_of
 
 
 @pytest.mark.parametrize(
@@ -48,6 +48,10 @@ def test_how_far_one_is_in_a_document():
 def test_pages_are_counted_as_what_they_are():
     assert how_many(".pptx", 1) == "1 slide"
     assert how_many(".docx", 1200) == "1,200 parts"
+
+
+def test_a_row_that_alone_would_be_left_out_is_shown():
+    assert [shown_of(number, 12) for number in (0, 3, 12, 13, 14, 50)] == [0, 3, 12, 13, 12, 12]
 
 
 def test_names_of_a_document_keep_their_letters():

@@ -257,6 +257,40 @@ def test_a_figure_is_the_querys_and_carries_the_cells_that_it_rests_on(store):
     assert used.leading == 0  # the query itself says whose they are
 
 
+@pytest.mark.parametrize(("number", "shown"), [(12, 12), (13, 13), (14, 12)])
+def test_a_row_behind_a_figure_that_alone_would_be_left_out_is_shown(database, file, number, shown):
+    store = Store(database)
+    store.add_document(DOCUMENT)
+    rows = "".join(f"P{at},{at * 7}\n" for at in range(number))
+    reading = read_delimited(file(f"Person,Amount\n{rows}".encode()), limits=Limits())
+    store.save_reading(ID, reading, typed_tables(ID, reading))
+    draft = answered(store, query_said_as("SELECT sum(amount) FROM t1", "{0}."), question="Total?")
+    (used,) = draft.computation.used
+    assert (used.count, len(used.rows)) == (number, shown)
+    store.close()
+
+
+@pytest.mark.parametrize(
+    ("sql", "say", "text"),
+    [
+        ("avg(amount_eur)", "Ann paid {0} EUR.", "Ann paid 614.62 EUR (average of 2 rows)."),
+        ("round(avg(amount_eur), 1)", "{0}", "614.60 (average of 2 rows)"),
+        ("avg(amount_eur)", "The average is {0} EUR.", "The average is 614.62 EUR."),
+        ("sum(amount_eur)", "Ann paid {0} EUR.", "Ann paid 1229.25 EUR."),
+        ("avg(amount_eur) - 600", "{0} EUR more.", "14.62 EUR more."),
+    ],
+)
+def test_the_sentence_around_an_average_of_rows_says_that_it_is_one(store, sql, say, text):
+    query = f"SELECT {sql} FROM t1 WHERE lower(person) = 'ann lee'"
+    assert answered(store, query_said_as(query, say)).sentences == (text,)
+
+
+def test_the_average_of_one_row_is_what_stands_there(store):
+    query = "SELECT avg(amount_eur) FROM t1 WHERE lower(person) = 'cid'"
+    draft = answered(store, query_said_as(query, "Cid paid {0}."), question="What did Cid pay?")
+    assert draft.sentences == ("Cid paid 7.",)
+
+
 def test_rows_say_which_they_are_before_what_the_figure_rests_on(store):
     unpaid = "SELECT sum(amount_eur) FROM t1 WHERE lower(paid) = 'no'"
     draft = answered(store, query_said_as(unpaid, "{0} EUR are not paid."))

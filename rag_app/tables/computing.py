@@ -23,6 +23,7 @@ from rag_app.tables.querying import (
     UsedRows,
 )
 from rag_app.tables.values import in_calendar, money_word, month, year
+from rag_app.text.formats import count, shown_of
 from rag_app.text.sentences import one_line
 from rag_app.types import (
     Cell,
@@ -45,6 +46,7 @@ _AROUND = ".,;:!?()[]'\"/"
 _HOLE = re.compile(r"\{(\w+)\}")
 _ONE_DECIMAL = re.compile(r"\A-?[\d.,]*\d[.,]\d\Z")  # of an amount of money two are written
 _ROWS = "rows"
+_AVERAGE = "average"
 _PERIODS = 3  # columns that are months or years, at least
 _UPRIGHT = (("month", "value"), ("year", "value"))  # the columns of what `upright` gives
 _PERIODS_OF_TIME = ("year", "month", "week", "quarter")
@@ -164,6 +166,18 @@ def _number(value: float | Decimal, comma: bool) -> str:
 
 
 def sentence(template: str, result: Result, language: str) -> str:
+    """What `_filled` gives, in English with the word that a figure is an average of several rows:
+    the line of a query is not always read with it."""
+    text = _filled(template, result, language)
+    rows = max((used.count for row in result.used for used in row), default=0)
+    is_one = result.averages and len(result.rows) == 1 and result.says_something and rows > 1
+    if not is_one or language != "English" or _AVERAGE in text.lower():
+        return text
+    end = text[-1:] if text[-1:] in ".!" else ""
+    return f"{text.removesuffix(end)} ({_AVERAGE} of {count(rows, 'row')}){end}"
+
+
+def _filled(template: str, result: Result, language: str) -> str:
     """A template with what came out: {0} is the first column, {rows} all rows.
 
     Of several rows a column is said as a list. A clause with a column that is not there is left
@@ -356,7 +370,7 @@ def rows_used(
         shown = mentioned(one.table, list(result.named))
         leading = [naming[one.table]] if naming.get(one.table, shown[0]) not in shown else []
         shown = [*leading, *shown]
-        rows = one.rows[:USED_ROWS]
+        rows = one.rows[: shown_of(one.count, USED_ROWS)]
         there = cells(store, one.table, rows, shown, _of(text_of, one.table.document_id))
         by_row: dict[int, list[Cell]] = {}
         for cell in there:

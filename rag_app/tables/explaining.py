@@ -80,6 +80,15 @@ def operations(node: Node, known: Mapping[str, Column]) -> tuple[Operation, ...]
     return tuple(found)
 
 
+def is_average(node: Node) -> bool:
+    """Whether the only figure of a query is an average, be it rounded, and nothing more."""
+    chosen = node.get("select_list", [])
+    figure = chosen[0] if len(chosen) == 1 else {}
+    if figure.get("function_name") == "round":
+        figure = figure["arguments"][0]["expression"]
+    return figure.get("function_name") in ("avg", "mean")
+
+
 def aggregates(node: Node) -> list[Node]:
     """The figures of a SELECT that are made of many rows; none where a part of it is a query by
     itself, whose rows are others."""

@@ -26,6 +26,7 @@ from rag_app.tables.explaining import (
     aggregates,
     columns,
     durations,
+    is_average,
     nodes,
     operations,
     row_filters,
@@ -103,6 +104,7 @@ class Result:
     conditions: tuple[TextCondition, ...] = ()
     filters: tuple[RowFilter, ...] = ()  # by columns as it calls them
     durations: frozenset[int] = frozenset()  # columns of it that are in seconds
+    averages: bool = False  # it is one figure, the average of rows
     written: Mapping[tuple[int, int], str] = field(default_factory=dict)  # see `as_written`
 
     @property
@@ -207,6 +209,7 @@ class TableDatabase:
                 conditions=tuple(text_conditions(node)),
                 filters=row_filters(node),
                 durations=durations(node, self._columns),
+                averages=is_average(node),
             )
 
     def of_named_groups(self, sql: str) -> str:

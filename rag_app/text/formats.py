@@ -161,6 +161,12 @@ def count(number: int, one: str, many: str | None = None) -> str:
     return f"{number:,} {one if number == 1 else many or one + 's'}"
 
 
+def shown_of(number: int, most: int) -> int:
+    """How many of a number of rows are shown, if no more than `most` are as a rule: "and 1 more"
+    takes the room of that one."""
+    return min(number, most + (number == most + 1))
+
+
 def size(number: int) -> str:
     """A number of bytes as people say it."""
     amount = float(number)

@@ -154,9 +154,10 @@ _NAME_WIDTH, _NAME_LINES = 24, 2  # of a name beside its bar; characters
 def _computed(library: Library, exchange_id: str, answer: Answer, computed: Computation) -> None:
     if len(computed.rows) > 1:
         _chart(computed)
-        shown = (map(escape, row) for row in computed.rows[:_SHOWN_ROWS])
+        most = formats.shown_of(len(computed.rows), _SHOWN_ROWS)
+        shown = (map(escape, row) for row in computed.rows[:most])
         st.html(table(messages.headings(computed), shown))
-        if (more := len(computed.rows) - _SHOWN_ROWS) > 0:
+        if more := len(computed.rows) - most:
             st.html(f"<p class='note'>{words.more_rows(more)}</p>")
         st.download_button(
             words.RESULT_FILE,
