@@ -157,6 +157,20 @@ def test_a_list_may_begin_with_nought(read):
     assert read(docx(body, numbering=numbering)).pages[0].text == "0. a\n0.0 b\n0.1 c\n1. d"
 
 
+def test_an_empty_paragraph_of_a_list_takes_a_number_as_in_word_and_is_no_line(read):
+    body = listed("a") + listed("") + listed("b") + listed(" ", 1) + listed("c", 1)
+    assert read(docx(body, numbering=lists(""))).pages[0].text == "1. a\n3. b\n3.2 c"
+
+
+@pytest.mark.parametrize("gone", ["del", "moveFrom", "vanish"])
+def test_a_paragraph_of_a_list_that_is_not_shown_takes_no_number(read, gone):
+    run = "<w:r><w:rPr><w:vanish/></w:rPr><w:t>old</w:t></w:r>"
+    run = run if gone == "vanish" else f"<w:{gone}><w:r><w:t>old</w:t></w:r></w:{gone}>"
+    left_out = listed("").replace("</w:pPr>", f"<w:rPr><w:{gone}/></w:rPr></w:pPr>{run}")
+    body = listed("a") + left_out + listed("b")
+    assert read(docx(body, numbering=lists(""))).pages[0].text == "1. a\n2. b"
+
+
 def test_numbers_that_word_makes_in_a_table_are_read(read):
     rows = table(["No.", "Task"], ["", "Oil"], ["", "Wait"]).replace(paragraph(""), listed(""))
     text = read(docx(rows + listed("Rest"), numbering=lists(""))).pages[0].text

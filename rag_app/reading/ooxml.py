@@ -7,7 +7,7 @@ bottom."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -19,6 +19,7 @@ from rag_app.reading.encodings import decode_html
 from rag_app.reading.formulas import formula
 from rag_app.reading.limits import Limits
 from rag_app.reading.markup import (
+    Stream,
     finished,
     main_part,
     outermost,
@@ -110,7 +111,8 @@ def _points(element: Element | None) -> list[str]:
 
 
 _BLOCKS = frozenset(["p", "tbl", "altChunk"])
-_SKIP = frozenset(["Fallback", "del", "moveFrom", "delText", "instrText", "sectPr"])
+_LEFT_OUT = ("del", "moveFrom")  # what is in them; empty ones mark the end of a paragraph as such
+_SKIP = frozenset(["Fallback", "delText", "instrText", "sectPr"])
 _PROPERTIES = ("pPr", "rPr", "tblPr", "tcPr", "trPr")
 _BREAKS = {"tab": "\t", "br": "\n", "cr": "\n", "noBreakHyphen": "-", "softHyphen": "\u00ad"}
 _BOXES = {  # and ticks, which say what was chosen
@@ -138,11 +140,30 @@ def read_docx(path: Path, *, limits: Limits, on_page: Told = untold) -> Reading:
         part = main_part(archive, "word/document.xml")
         body = _Body(archive, part, PageBuilder(limits))
         with archive.open(part) as member:
-            for element in outermost(member, _BLOCKS, _SKIP):
+            for element in _shown(member, _BLOCKS):
                 body.add(element)
         body.add_rest()
         title = title_in(archive, *_TITLE) or body.title
     return finished(path, body.sections, limits, title, body.warnings)
+
+
+def _shown(stream: Stream, names: Set[str]) -> Iterator[Element]:
+    """The outermost elements with one of `names`, without what was deleted or moved away in them:
+    only the marks that the end of a paragraph was stay."""
+    for element in outermost(stream, names, _SKIP):
+        if any(element.find(f".//{tag}") is not None for tag in _LEFT_OUT):
+            for each in list(element.iter()):
+                for child in [one for one in each if one.tag in _LEFT_OUT and len(one)]:
+                    each.remove(child)
+        yield element
+
+
+def _is_gone(properties: Element | None) -> bool:
+    """Whether the end of a paragraph is hidden, or was deleted or moved away."""
+    mark = None if properties is None else properties.find("rPr")
+    if mark is None:
+        return False
+    return is_on(mark, "vanish") or any(mark.find(tag) is not None for tag in _LEFT_OUT)
 
 
 class _Body:
@@ -181,6 +202,8 @@ class _Body:
         style_name, style, properties = self._style(element)
         text = paragraph_text(element)
         if not text.strip():
+            if not _is_gone(properties):
+                self._mark(properties, style)  # Word counts it, and shows its bare number
             return
         self._caption = text.strip() if style_name.lower().startswith("caption") else ""
         mark = self._mark(properties, style)
@@ -235,7 +258,7 @@ class _Body:
     def _texts(self, part: str, tag: str) -> Iterator[str]:
         try:
             with self._archive.open(part) as member:
-                for element in outermost(member, {tag}, _SKIP):
+                for element in _shown(member, {tag}):
                     self._hide(element)
                     text = paragraph_text(element).strip()
                     if text and element.get("type", "normal") == "normal":
