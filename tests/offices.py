@@ -148,20 +148,26 @@ def _row(numbered: tuple[int, Iterable[str | float]]) -> str:
 _ODF = (
     "".join(
         f' xmlns:{name}="urn:oasis:names:tc:opendocument:xmlns:{name}:1.0"'
-        for name in ("office", "text", "table", "presentation", "meta")
+        for name in ("office", "text", "table", "presentation", "meta", "style")
     )
     + ' xmlns:draw="urn:oasis:names:tc:opendocument:xmlns:drawing:1.0" xmlns:dc="urn:dc"'
+    + ' xmlns:number="urn:oasis:names:tc:opendocument:xmlns:datastyle:1.0"'
 )
 
 
-def opendocument(kind: str, body: str, title: str = "", manifest: str = "") -> bytes:
-    """An OpenDocument file; `kind` is "text", "presentation" or "spreadsheet"."""
-    inside = f"<office:body><office:{kind}>{body}</office:{kind}></office:body>"
+def opendocument(
+    kind: str, body: str, title: str = "", manifest: str = "", own: str = "", styles: str = ""
+) -> bytes:
+    """An OpenDocument file; `kind` is "text", "presentation" or "spreadsheet", `own` the styles
+    that stand with its content, `styles` those apart."""
+    inside = f"<office:automatic-styles>{own}</office:automatic-styles>"
+    inside += f"<office:body><office:{kind}>{body}</office:{kind}></office:body>"
     meta = f"<office:meta><dc:title>{title}</dc:title></office:meta>"
     return packed(
         {
             "mimetype": f"application/vnd.oasis.opendocument.{kind}",
             "content.xml": f"<office:document-content{_ODF}>{inside}</office:document-content>",
+            "styles.xml": f"<office:document-styles{_ODF}>{styles}</office:document-styles>",
             "meta.xml": f"<office:document-meta{_ODF}>{meta}</office:document-meta>",
             "META-INF/manifest.xml": f"<manifest>{manifest}</manifest>",
         }

@@ -123,6 +123,94 @@ def test_a_text_of_opendocument_is_read(file):
     )
 
 
+def level(number: int, form: str, more: str = 'style:num-suffix="."', of: str = "list") -> str:
+    """A level of a style of lists, or of that of headings."""
+    tag = "list-level-style-number" if of == "list" else "outline-level-style"
+    return f'<text:{tag} text:level="{number}" style:num-format="{form}" {more}/>'
+
+
+def list_style(name: str, *levels: str) -> str:
+    """A style of lists."""
+    return f'<text:list-style style:name="{name}">{"".join(levels)}</text:list-style>'
+
+
+def items(*texts: str, more: str = 'text:style-name="L1"') -> str:
+    """A list; an item that is a list itself is given as such."""
+    inside = (each if each.startswith("<") else f"<text:p>{each}</text:p>" for each in texts)
+    listed = "".join(f"<text:list-item>{each}</text:list-item>" for each in inside)
+    return f"<text:list {more}>{listed}</text:list>"
+
+
+LETTERED = list_style("L1", level(1, "1"), level(2, "a", 'style:num-suffix=")"'))
+
+
+def test_a_numbered_list_of_opendocument_keeps_its_numbers(file):
+    body = items("Oil", f"<text:p>Wait</text:p>{items('An hour', 'A day', more='')}", "", "Rest")
+    text = read_odt(file(opendocument("text", body, own=LETTERED)), limits=Limits()).pages[0].text
+    assert text == "1. Oil\n2. Wait\na) An hour\nb) A day\n4. Rest"
+
+
+@pytest.mark.parametrize(
+    ("more", "numbers"),
+    [
+        ('text:style-name="L1"', "1. 1. "),
+        ('text:style-name="L1" text:continue-numbering="true"', "1. 2. "),
+        ('text:style-name="L1" text:continue-list="first"', "1. 2. "),
+        ('text:style-name="L2"', "1. II- "),
+        ('text:style-name="Other"', "1. - "),
+    ],
+)
+def test_a_list_of_opendocument_begins_again_or_goes_on(file, more, numbers):
+    first = items("x", more='text:style-name="L1" xml:id="first"')
+    second = level(1, "I", 'text:start-value="2" style:num-suffix="-"')
+    data = opendocument(
+        "text", first + items("x", more=more), own=LETTERED, styles=list_style("L2", second)
+    )
+    assert read_odt(file(data), limits=Limits()).pages[0].text.replace("x", "") == (
+        numbers.replace(" ", " \n", 1)
+    )
+
+
+def test_an_item_of_opendocument_may_say_its_number_and_show_those_above(file):
+    deep = list_style("L1", level(1, "1", ""), level(2, "1", 'text:display-levels="2"'))
+    body = items(f"<text:p>One</text:p>{items('Two', 'Three', more='')}", "Four")
+    third = "<text:list-item><text:p>Three"
+    body = body.replace(third, third.replace("item", 'item text:start-value="7"', 1))
+    text = read_odt(file(opendocument("text", body, own=deep)), limits=Limits()).pages[0].text
+    assert text == "1 One\n1.1 Two\n1.7 Three\n2 Four"
+
+
+def test_headings_of_opendocument_have_their_numbers(file):
+    head = '<text:h text:outline-level="{}"{}>{}</text:h><text:p>Text.</text:p>'
+    outline = level(1, "1", of="h") + level(2, "1", 'text:display-levels="2"', "h")
+    body = head.format(1, "", "Care") + head.format(2, "", "Oil")
+    body += head.format(1, ' text:is-list-header="true"', "Annex")
+    styles = f"<text:outline-style>{outline}</text:outline-style>"
+    reading = read_odt(file(opendocument("text", body, styles=styles)), limits=Limits())
+    assert [each.text for each in reading.headings] == ["1. Care", "1.1 Oil", "Annex"]
+
+
+def test_heads_and_feet_of_the_pages_of_opendocument_come_last_and_once(file):
+    edges = (
+        "<style:header><text:p>Acme Ltd</text:p></style:header>"
+        "<style:header-first><text:p>Acme Ltd</text:p></style:header-first>"
+        '<style:footer style:display="false"><text:p>Hidden</text:p></style:footer>'
+        "<style:footer><text:p><text:page-number>3</text:page-number></text:p></style:footer>"
+        "<style:footer-left><text:p>Contract <text:s/>4711</text:p></style:footer-left>"
+    )
+    styles = f"<style:master-page>{edges}</style:master-page>"
+    data = opendocument("text", "<text:p>Body.</text:p>", styles=styles)
+    assert read_odt(file(data), limits=Limits()).pages[0].text == (
+        "Body.\n\nHeaders and footers\n\nAcme Ltd\n\nContract 4711"
+    )
+
+
+def test_broken_styles_of_opendocument_are_told_and_the_text_is_read(file):
+    data = opendocument("text", "<text:p>Body.</text:p>", styles="<style:header>")
+    reading = read_odt(file(data), limits=Limits())
+    assert reading.pages[0].text == "Body." and "styles" in reading.warnings[0]
+
+
 NOTE = (
     "<text:note><text:note-citation>1</text:note-citation><text:note-body><text:p>Net of tax"
     "</text:p></text:note-body></text:note>"

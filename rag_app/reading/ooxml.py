@@ -37,6 +37,7 @@ from rag_app.reading.word_styles import (
     list_place,
     outline_level,
     property_of,
+    read_lists,
     read_styles,
     whole,
 )
@@ -182,7 +183,7 @@ class _Body:
                 self._styles = read_styles(archive, styles)
             for numbering in related(archive, part, "numbering"):
                 with archive.open(numbering) as member:
-                    self._numbers = Numbers(tree(member))
+                    self._numbers = Numbers(read_lists(tree(member)))
         except DamagedFile:
             self.warnings.append("The styles of this document are damaged; headings may be missed.")
 
@@ -243,11 +244,7 @@ class _Body:
             for part in related(self._archive, self._part, kind)
             for text in self._texts(part, "p")
         ]
-        worded = [text for text in dict.fromkeys(texts) if sum(map(str.isalpha, text)) > 2]
-        if worded:
-            self.sections.heading("Headers and footers", 1)
-        for text in worded:
-            self.sections.paragraph(text)
+        add_edges(texts, self.sections)
 
     def _add_page(self, relation: str) -> None:
         """Add a web page that stands in the document; other files in it are not followed."""
@@ -302,6 +299,15 @@ class _Body:
         if list_id:
             return self._numbers.next(list_id, level)
         return self._numbers.next(style.list_id, level or style.list_level) if style.list_id else ""
+
+
+def add_edges(texts: Sequence[str], sections: PageBuilder) -> None:
+    """Add what stands at the head and foot of pages, each text once; numbers alone are no text."""
+    worded = [text for text in dict.fromkeys(texts) if sum(map(str.isalpha, text)) > 2]
+    if worded:
+        sections.heading("Headers and footers", 1)
+    for text in worded:
+        sections.paragraph(text)
 
 
 def _table(table: Element) -> tuple[list[list[str]], int, list[Merged]]:

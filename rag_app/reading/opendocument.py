@@ -6,20 +6,24 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from xml.etree.ElementTree import Element
 
-from rag_app.errors import UnsupportedFormat
+from rag_app.errors import DamagedFile, UnsupportedFormat
 from rag_app.reading.archive import PROTECTED, Archive
 from rag_app.reading.limits import Limits
 from rag_app.reading.markup import outermost, title_in
-from rag_app.reading.ooxml import LONGEST_SLIDE
+from rag_app.reading.ooxml import LONGEST_SLIDE, add_edges
+from rag_app.reading.opendocument_lists import LIST_STYLES, ListNumbers
 from rag_app.reading.sections import PageBuilder
 from rag_app.supervision import Told, untold
 from rag_app.types import Merged, Reading
 
-_CONTENT = "content.xml"
+_CONTENT, _STYLES = "content.xml", "styles.xml"
 _MANIFEST = "META-INF/manifest.xml"
 _TITLE = ("meta.xml", "meta/title")
 _TEXTS = frozenset(["h", "p", "list", "table", "frame", "custom-shape", "table-of-content"])
 _SKIP = frozenset(["tracked-changes", "annotation", "binary-data", "shape-index"])
+_EDGES = frozenset(
+    f"{edge}{of_pages}" for edge in ("header", "footer") for of_pages in ("", "-first", "-left")
+)
 _CELLS = ("table-cell", "covered-table-cell")
 _SPANS = 10_000  # rows or columns that one cell may cover
 _SPACES = 100  # written as one element
@@ -32,11 +36,13 @@ def read_odt(path: Path, *, limits: Limits, on_page: Told = untold) -> Reading:
     Raises DamagedFile, UnsupportedFormat, NoText or LimitReached."""
     with Archive(path, limits) as archive:
         _refuse_locked(archive)
-        sections = PageBuilder(limits)
+        text = _Text(PageBuilder(limits))
+        text.read_styles(archive)
         with archive.open(_CONTENT) as member:
-            for element in outermost(member, _TEXTS, _SKIP):
-                _add(element, sections)
-        return sections.reading(title_in(archive, *_TITLE))
+            for element in outermost(member, _TEXTS | LIST_STYLES, _SKIP):
+                text.add(element)
+        text.add_edges()
+        return text.sections.reading(title_in(archive, *_TITLE), text.warnings)
 
 
 def read_odp(path: Path, *, limits: Limits, on_page: Told = untold) -> Reading:
@@ -61,47 +67,81 @@ def _refuse_locked(archive: Archive) -> None:
                 raise UnsupportedFormat(PROTECTED)
 
 
-def _add(element: Element, sections: PageBuilder) -> None:
-    """Add one element of a text, with what is in it."""
-    if element.tag == "h":
-        level = element.get("outline-level", "1")
-        sections.heading(_text(element), int(level) if level.isdecimal() else 1)
-        _add_inside(element, sections)
-    elif element.tag == "p":
-        if element.get("style-name") == "Title":
-            sections.heading(_text(element), 1)
+class _Text:
+    """The text of one document, element by element."""
+
+    def __init__(self, sections: PageBuilder) -> None:
+        self.sections = sections
+        self.warnings: list[str] = []
+        self._numbers = ListNumbers()
+        self._edges: list[str] = []  # of its pages
+
+    def read_styles(self, archive: Archive) -> None:
+        """Take in what stands with the styles: how lists are numbered, heads and feet of pages."""
+        if _STYLES not in archive:
+            return
+        try:
+            with archive.open(_STYLES) as member:
+                for element in outermost(member, LIST_STYLES | _EDGES, _SKIP):
+                    if element.tag in LIST_STYLES:
+                        self._numbers.learn(element)
+                    elif element.get("display") != "false":
+                        self._edges += _lines(element)
+        except DamagedFile:
+            self.warnings.append("The styles of this document are damaged; numbers may be missed.")
+
+    def add(self, element: Element) -> None:
+        """Add one element of a text, with what is in it."""
+        if element.tag in LIST_STYLES:
+            self._numbers.learn(element)
+        elif element.tag == "h":
+            said = element.get("outline-level", "1")
+            level = int(said) if said.isdecimal() else 1
+            number = self._numbers.heading(level, element)
+            text = _text(element)
+            self.sections.heading(f"{number} {text}" if text.strip() else "", level)
+            self._add_inside(element)
+        elif element.tag == "p":
+            if element.get("style-name") == "Title":
+                self.sections.heading(_text(element), 1)
+            else:
+                self.sections.paragraph(_text(element))
+            self._add_inside(element)
+        elif element.tag == "list":
+            for line in self._items(element, self._numbers.opened(element)):
+                self.sections.paragraph(line, tight=True)
+        elif element.tag == "table":
+            _add_table(element, self.sections)
         else:
-            sections.paragraph(_text(element))
-        _add_inside(element, sections)
-    elif element.tag == "list":
-        for line in _items(element):
-            sections.paragraph(line, tight=True)
-    elif element.tag == "table":
-        _add_table(element, sections)
-    else:
-        _add_inside(element, sections)
+            self._add_inside(element)
 
+    def add_edges(self) -> None:
+        """Add the heads and feet of pages."""
+        add_edges(self._edges, self.sections)
 
-def _add_inside(element: Element, sections: PageBuilder) -> None:
-    """Add the texts in an element: of a paragraph those of its shapes, but not its notes."""
-    for child in element:
-        if child.tag in _TEXTS:
-            _add(child, sections)
-        elif child.tag != "note":
-            _add_inside(child, sections)
+    def _add_inside(self, element: Element) -> None:
+        """Add the texts in an element: of a paragraph those of its shapes, but not its notes."""
+        for child in element:
+            if child.tag in _TEXTS:
+                self.add(child)
+            elif child.tag != "note":
+                self._add_inside(child)
 
-
-def _items(element: Element, depth: int = 0) -> Iterator[str]:
-    """The lines of a list; lists inside are set in."""
-    for item in element:
-        mark = "" if item.tag == "list-header" else "- "
-        for child in item:
-            if child.tag == "list":
-                yield from _items(child, depth + 1)
-            elif child.tag in ("p", "h"):
-                for line in _lines([child]):
-                    yield f"{mark}{line}"
-                    mark = ""
+    def _items(self, element: Element, list_id: str, depth: int = 0) -> Iterator[str]:
+        """The lines of a list; those of lists inside, too. An empty item has its number, too."""
+        for item in element:
+            mark = ""
+            is_first = item.tag != "list-header"
+            for child in item:
+                if child.tag == "list":
+                    inner = self._numbers.opened(child, list_id)
+                    yield from self._items(child, inner, depth + 1)
+                elif child.tag in ("p", "h"):
+                    mark = self._numbers.mark(list_id, depth, item) if is_first else mark
+                    is_first = False
+                    for line in _lines([child]):
+                        yield f"{mark}{line}"
+                        mark = ""
 
 
 def _add_table(table: Element, sections: PageBuilder) -> None:

@@ -14,7 +14,7 @@ from rag_app.reading.markup import outermost
 
 _HEADING = re.compile(r"heading (\d)", re.IGNORECASE)
 _PLACE = re.compile(r"%(\d)")
-_LEVELS = 9
+LEVELS = 9
 _UNUSED = -1  # count of a level that has had no paragraph: a list may begin with 0
 _ROMAN = (
     (1000, "m"), (900, "cm"), (500, "d"), (400, "cd"), (100, "c"), (90, "xc"), (50, "l"),
@@ -35,7 +35,9 @@ class Style:
 
 
 @dataclass(frozen=True, slots=True)
-class _NumberingLevel:
+class NumberingLevel:
+    """How a level of a list is numbered; `pattern` has %1 for the number of the first level."""
+
     start: int
     kind: str
     pattern: str
@@ -74,43 +76,48 @@ def _style(element: Element, base: Style) -> Style:
 
 def outline_level(properties: Element | None) -> int:
     """The level of a heading that a paragraph's properties give it, 0 if none."""
-    level = whole(property_of(properties, "outlineLvl"), _LEVELS)
-    return level + 1 if level < _LEVELS else 0
+    level = whole(property_of(properties, "outlineLvl"), LEVELS)
+    return level + 1 if level < LEVELS else 0
 
 
 def list_place(properties: Element | None) -> tuple[str, int]:
     """The list and the level in it that a paragraph's properties name, "" if none."""
     level = whole(property_of(properties, "numPr/ilvl"), 0)
-    return property_of(properties, "numPr/numId"), min(_LEVELS - 1, level)
+    return property_of(properties, "numPr/numId"), min(LEVELS - 1, level)
 
 
 @dataclass(frozen=True, slots=True)
-class _List:
+class NumberedList:
     """The levels of a list; `counter`: lists that have the same one go on counting in each other.
 
     At a level in `restarts`, which is not used yet, it begins again."""
 
     counter: str
-    levels: dict[int, _NumberingLevel]
+    levels: dict[int, NumberingLevel]
     restarts: set[int]
 
 
 class Numbers:
-    """Counts the numbered paragraphs of a document, in its order."""
+    """Counts the numbered paragraphs of a document, in its order; `lists` by id may be added to."""
 
-    def __init__(self, numbering: Element | None = None) -> None:
-        self._counts: dict[str, list[int]] = defaultdict(lambda: [_UNUSED] * _LEVELS)
-        self._lists = {} if numbering is None else _lists(numbering)
+    def __init__(self, lists: dict[str, NumberedList] | None = None) -> None:
+        self._counts: dict[str, list[int]] = defaultdict(lambda: [_UNUSED] * LEVELS)
+        self.lists = lists or {}
+
+    def begin(self, list_id: str, level: int, number: int) -> None:
+        """Have the next paragraph of a list take a number."""
+        if list_id in self.lists:
+            self._counts[self.lists[list_id].counter][level] = number - 1
 
     def next(self, list_id: str, level: int) -> str:
         """The mark before the next paragraph of a list: "3.2", "•", or nothing."""
-        known = self._lists.get(list_id)
+        known = self.lists.get(list_id)
         if known is None or level not in known.levels:
             return ""
         counts = self._counts[known.counter]
         goes_on = counts[level] != _UNUSED and level not in known.restarts
         counts[level] = counts[level] + 1 if goes_on else known.levels[level].start
-        counts[level + 1 :] = [_UNUSED] * (_LEVELS - level - 1)
+        counts[level + 1 :] = [_UNUSED] * (LEVELS - level - 1)
         known.restarts.discard(level)
         if known.levels[level].kind == "bullet":
             return "•"
@@ -120,12 +127,12 @@ class Numbers:
         )
 
 
-def _lists(numbering: Element) -> dict[str, _List]:
+def read_lists(numbering: Element) -> dict[str, NumberedList]:
     """The lists by id: the levels of the abstract list that each is based on, or of the style that
     this one links to, and what the list overrides of them."""
     abstract = {each.get("abstractNumId", ""): each for each in numbering.iter("abstractNum")}
     of_styles = {property_of(each, "styleLink"): each for each in abstract.values()}
-    lists: dict[str, _List] = {}
+    lists: dict[str, NumberedList] = {}
     for each in numbering.iter("num"):
         counter = property_of(each, "abstractNumId")
         based = abstract.get(counter)
@@ -133,11 +140,11 @@ def _lists(numbering: Element) -> dict[str, _List]:
         based = of_styles.get(style, based) if style else based
         levels = {} if based is None else dict(map(_level, based.iter("lvl")))
         levels.update(map(_level, each.iterfind("lvlOverride/lvl")))
-        lists[each.get("numId", "")] = _List(counter, levels, _restarted(each, levels))
+        lists[each.get("numId", "")] = NumberedList(counter, levels, _restarted(each, levels))
     return lists
 
 
-def _restarted(element: Element, levels: dict[int, _NumberingLevel]) -> set[int]:
+def _restarted(element: Element, levels: dict[int, NumberingLevel]) -> set[int]:
     """The levels at which a list begins again, and in `levels` the number that each begins with."""
     restarts: set[int] = set()
     for override in element.iterfind("lvlOverride"):
@@ -149,20 +156,20 @@ def _restarted(element: Element, levels: dict[int, _NumberingLevel]) -> set[int]
     return restarts
 
 
-def _shown(levels: dict[int, _NumberingLevel], counts: list[int], level: int) -> str:
+def _shown(levels: dict[int, NumberingLevel], counts: list[int], level: int) -> str:
     known = levels.get(level)
     if known is None:
         return ""
     return _in_kind(known.start if counts[level] == _UNUSED else counts[level], known.kind)
 
 
-def _mark(levels: dict[int, _NumberingLevel], level: int) -> str:
+def _mark(levels: dict[int, NumberingLevel], level: int) -> str:
     return "" if levels[level].kind == "none" else levels[level].pattern
 
 
-def _level(element: Element) -> tuple[int, _NumberingLevel]:
+def _level(element: Element) -> tuple[int, NumberingLevel]:
     start = whole(property_of(element, "start"), 1)
-    known = _NumberingLevel(start, property_of(element, "numFmt"), property_of(element, "lvlText"))
+    known = NumberingLevel(start, property_of(element, "numFmt"), property_of(element, "lvlText"))
     return whole(element.get("ilvl", ""), 0), known
 
 
