@@ -221,6 +221,9 @@ def test_formats_of_cells_say_percents_and_money_and_hidden_rows_are_read(file):
         ("[$USD] #,##0", "USD"),
         ("[$£-809]#,##0;[Red]-[$£-809]#,##0", "£"),
         ("$#,##0_)", "$"),
+        ("00000", "00000"),
+        ("0", ""),
+        ("00.0", ""),
         ('0.0 "kg"', ""),
         ("yyyy-mm-dd", ""),
         ("General", ""),
@@ -228,6 +231,105 @@ def test_formats_of_cells_say_percents_and_money_and_hidden_rows_are_read(file):
 )
 def test_a_format_of_numbers_shows_a_unit(code, unit):
     assert unit_of_format(code) == unit
+
+
+def _open_cell(kind: str, value: object, more: str = "") -> str:
+    said = f'office:value="{value}"' if kind != "string" else ""
+    inside = f"<text:p>{value}</text:p>"
+    return f'<table:table-cell office:value-type="{kind}" {said} {more}>{inside}</table:table-cell>'
+
+
+def _open_row(*cells: str, more: str = "") -> str:
+    return f"<table:table-row {more}>{''.join(cells)}</table:table-row>"
+
+
+def _open_style(name: str, more: str) -> str:
+    return f'<style:style style:name="{name}" style:family="table-cell" {more}/>'
+
+
+_POSTCODES = (
+    '<number:number-style style:name="N5"><number:number number:decimal-places="0" '
+    'number:min-integer-digits="5"/></number:number-style>'
+)
+
+
+def test_styles_of_opendocument_say_percents_money_and_leading_zeros(file):
+    named = _open_row(*(_open_cell("string", n) for n in ("Who", "Share", "Paid", "Code")))
+    rows = "".join(
+        _open_row(
+            "<table:table-cell/>",
+            _open_cell("string", who),
+            _open_cell("percentage", share),
+            _open_cell("currency", paid, 'office:currency="EUR"'),
+            _open_cell("float", code, style),
+        )
+        for who, share, paid, code, style in (
+            ("Ann", 0.25, 10.5, 1234, ""),
+            ("Ben", 0.07, 3, 20095, 'table:style-name="ce2"'),
+            ("Cid", 0.5, 4, 99, 'table:style-name="ce3"'),
+        )
+    )
+    empty = _open_row("<table:table-cell/>", more='table:number-rows-repeated="3"')
+    columns = (
+        '<table:table-column table:number-columns-repeated="4"/>'
+        '<table:table-column table:default-cell-style-name="ce2"/>'
+    )
+    named = named.replace("<table:table-cell", "<table:table-cell/><table:table-cell", 1)
+    body = f'<table:table table:name="May">{columns}{empty}{named}{rows}</table:table>'
+    own = _open_style("ce2", 'style:parent-style-name="Codes"') + _open_style(
+        "ce3", 'style:data-style-name="N1"'
+    )
+    styles = _POSTCODES + _open_style("Codes", 'style:data-style-name="N5"')
+    data = opendocument("spreadsheet", body, own=own, styles=styles)
+    reading = read_sheets(file(data), limits=LIMITS)
+    assert reading.pages[0].text.split("\n")[2:] == [
+        "Who | Share | Paid | Code",
+        "Ann | 25% | 10.5 | 01234",
+        "Ben | 7% | 3 | 20095",
+        "Cid | 50% | 4 | 99",
+    ]
+    (found,) = tables(reading)
+    assert [(c.name, c.kind, c.unit) for c in found.columns] == [
+        ("Who", ColumnKind.TEXT, ""),
+        ("Share", ColumnKind.INTEGER, "%"),
+        ("Paid", ColumnKind.NUMBER, "EUR"),
+        ("Code", ColumnKind.TEXT, ""),
+    ]
+
+
+def test_repeated_and_covered_cells_of_opendocument_have_their_units(file):
+    money = _open_cell("currency", 5, 'office:currency="EUR" table:number-columns-repeated="2"')
+    covered = "<table:covered-table-cell/>" + _open_cell("percentage", 0.5)
+    first = _open_cell("float", 7, 'office:currency="" table:number-columns-spanned="2"')
+    rows = _open_row(money, more='table:number-rows-repeated="2"') + _open_row(first, covered)
+    body = f'<table:table table:name="S">{rows}</table:table>'
+    text = read_sheets(file(opendocument("spreadsheet", body)), limits=LIMITS).pages[0].text
+    assert text.split("\n")[2:] == ["5 EUR | 5", "5 EUR | 5", "7 |  | 50%"]
+
+
+def test_a_cell_of_opendocument_that_repeats_without_end_has_an_end(file):
+    far = 'table:number-columns-repeated="16384"'
+    cell = _open_cell("percentage", 1, far)
+    body = f'<table:table table:name="S">{_open_row(cell, more=_ROWS)}</table:table>'
+    facts = sheet_facts(file(opendocument("spreadsheet", body)), LIMITS)["S"]
+    assert len(facts.shown) <= 100_000
+
+
+_ROWS = 'table:number-rows-repeated="1048576"'
+
+
+def test_numbers_with_leading_zeros_are_read_as_excel_shows_them(file):
+    styles = (
+        '<numFmts><numFmt numFmtId="170" formatCode="00000"/></numFmts>'
+        '<cellXfs><xf numFmtId="0"/><xf numFmtId="170"/></cellXfs>'
+    )
+    rows = "".join(
+        f'<row r="{n}">{_cell(f"A{n}", value, 1)}</row>'
+        for n, value in enumerate((1234, 20095, -5, 1.5), 1)
+    )
+    data = workbook({"S": f"<sheetData>{rows}</sheetData>"}, styles)
+    text = read_sheets(file(data), limits=LIMITS).pages[0].text
+    assert text.split("\n")[2:] == ["01234", "20095", "-5", "1.5"]
 
 
 def test_two_far_cells_are_read_as_two_cells(file):

@@ -239,11 +239,15 @@ def _rows(
 
 
 def with_unit(cell: object, unit: str) -> str:
-    """A number as its format shows it: 0.25 may be 25%. An error stands for itself."""
+    """A number as its format shows it: 0.25 may be 25%, 1234 may be 01234. An error stands for
+    itself."""
     if unit.startswith("#"):
         return unit
     if isinstance(cell, bool) or not isinstance(cell, int | float):
         return cell_text(cell)
+    if unit.isdigit():
+        figures = cell_text(cell)
+        return figures.zfill(len(unit)) if figures.isdigit() else figures
     return f"{cell_text(round(cell * 100.0, 10))}%" if unit == "%" else f"{cell_text(cell)} {unit}"
 
 

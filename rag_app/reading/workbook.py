@@ -1,8 +1,8 @@
-"""What an Excel workbook (.xlsx) says of its cells besides their values: which columns are hidden,
-which cells are percents or money, and whether they lie so far apart that the space between fills
-the memory.
+"""What a workbook says of its cells besides their values.
 
-Knows nothing of pages."""
+Of Excel (.xlsx): which columns are hidden, which cells are percents, money or codes with leading
+zeros, and whether they lie so far apart that the space between fills the memory. Of OpenDocument
+(.ods): percents, money and leading zeros. Knows nothing of pages."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache, partial
-from itertools import groupby
+from itertools import groupby, islice
 from pathlib import Path
 from xml.etree.ElementTree import Element
 from xml.parsers import expat
@@ -34,6 +34,7 @@ from rag_app.reading.markup import (
     tree,
 )
 
+_CONTENT, _STYLES = "content.xml", "styles.xml"  # of OpenDocument
 _BLOCK = 65_536
 _ROOMY = 2_000_000  # cells that a sheet may be wide, times tall, whatever is in it
 _SPARSE = 20  # times the cells that are there
@@ -41,6 +42,7 @@ _MOST_HIDDEN = 100_000
 _COLUMNS = 16_384  # that a sheet may have
 _MOSTLY = 0.7
 _PERCENT = "%"
+_ZEROS = re.compile("0{2,18}")
 _BUILT_IN = {"9": _PERCENT, "10": _PERCENT}
 _ROW_OR_CELL = re.compile(
     rb"""<(?:\w+:)?(row|c)\b(?:[^<>]*?\br\s*=\s*["']([A-Za-z]{0,6}[0-9]{1,9}))?"""
@@ -82,6 +84,13 @@ def sheet_facts(path: Path, limits: Limits) -> dict[str, SheetFacts]:
 
 
 def _facts(archive: Archive) -> Iterator[tuple[str, SheetFacts]]:
+    if _CONTENT in archive:
+        scan = _OpenScan()
+        for part in filter(archive.__contains__, (_STYLES, _CONTENT)):
+            with archive.open(part) as member:
+                scan.read(iter(partial(member.read, _BLOCK), b""))
+        yield from scan.finish()
+        return
     main = main_part(archive, "xl/workbook.xml")
     if not main.endswith(".xml"):
         return
@@ -141,8 +150,11 @@ def _unit_of_styles(archive: Archive, main: str) -> list[str]:
 
 
 def unit_of_format(code: str) -> str:
-    """The unit that a format of numbers shows: "%", or the sign or code of a currency."""
+    """What a format of numbers shows besides: "%", the sign or code of a currency, or "00000" for
+    so many figures at least."""
     positive = code.split(";", 1)[0]
+    if _ZEROS.fullmatch(positive):
+        return positive
     if "%" in _QUOTED.sub("", positive):
         return _PERCENT
     said = ["".join(filter(None, found)).strip() for found in _QUOTED.findall(positive)]
@@ -155,6 +167,50 @@ def _is_money(text: str) -> bool:
     return code or (0 < len(text) < 4 and unicodedata.category(text[-1]) == "Sc")
 
 
+class _Units:
+    """The units that the cells of one sheet show."""
+
+    def __init__(self) -> None:
+        self._counts: dict[int, Counter[str]] = defaultdict(Counter)
+        self._marked: dict[tuple[int, int], str] = {}
+
+    def add(self, row: int, column: int, unit: str) -> None:
+        """Take in the unit of a number, "" if it has none."""
+        self._counts[column][unit] += 1
+        if unit:
+            self._marked[row, column] = unit
+
+    def tell(self, facts: SheetFacts) -> None:
+        """Say what was found: units of a column by most of its cells, others cell by cell."""
+        facts.units = [""] * (max(self._counts, default=-1) + 1)
+        for column, counts in self._counts.items():
+            unit, count = counts.most_common(1)[0]
+            others = sum(1 for each in counts if each)
+            mostly = others == 1 and count >= _MOSTLY * sum(counts.values())
+            if mostly and not _is_of_cells(unit):
+                facts.units[column] = unit
+        facts.shown = {
+            place: unit
+            for place, unit in self._marked.items()
+            if _is_of_cells(unit) or not facts.units[place[1]]
+        }
+
+
+def _is_of_cells(unit: str) -> bool:
+    """Whether it changes how a number is written, so that no column can say it for its cells."""
+    return unit == _PERCENT or _ZEROS.fullmatch(unit) is not None
+
+
+def _parse(parser: expat.XMLParserType, blocks: Iterator[bytes]) -> None:
+    parser.EntityDeclHandler = refuse_entity
+    try:
+        for block in blocks:
+            parser.Parse(block, False)
+        parser.Parse(b"", True)
+    except BROKEN as error:
+        raise DamagedFile("A sheet of this workbook is damaged.") from error
+
+
 class _Scan:
     """Reads the marks of one sheet, not its values."""
 
@@ -165,36 +221,17 @@ class _Scan:
         self._facts = SheetFacts()
         self._row = self._column = 0
         self._at = 0, 0  # of the cell that is being read
-        self._counts: dict[int, Counter[str]] = defaultdict(Counter)
-        self._marked: dict[tuple[int, int], str] = {}
+        self._shown = _Units()
 
     def read(self, blocks: Iterator[bytes]) -> None:
-        parser = self._parser
-        parser.StartElementHandler = self._start
-        parser.EntityDeclHandler = refuse_entity
-        try:
-            for block in blocks:
-                parser.Parse(block, False)
-            parser.Parse(b"", True)
-        except BROKEN as error:
-            raise DamagedFile("A sheet of this workbook is damaged.") from error
+        self._parser.StartElementHandler = self._start
+        _parse(self._parser, blocks)
 
     def finish(self) -> SheetFacts:
-        """What was found: units of a column by most of its cells, others cell by cell."""
-        facts = self._facts
-        facts.units = [""] * (max(self._counts, default=-1) + 1)
-        for column, counts in self._counts.items():
-            unit, count = counts.most_common(1)[0]
-            others = sum(1 for each in counts if each)
-            if unit != _PERCENT and others == 1 and count >= _MOSTLY * sum(counts.values()):
-                facts.units[column] = unit
-        facts.shown = {
-            place: unit
-            for place, unit in self._marked.items()
-            if unit == _PERCENT or not facts.units[place[1]]
-        }
-        facts.shown.update(self._errors)
-        return facts
+        """What was found."""
+        self._shown.tell(self._facts)
+        self._facts.shown.update(self._errors)
+        return self._facts
 
     def _start(self, name: str, attributes: dict[str, str]) -> None:
         tag = name.rpartition("}")[2]
@@ -226,9 +263,114 @@ class _Scan:
         numeric = attributes.get("t", "n") == "n" and style.isdecimal()
         if self._units and numeric and column < _COLUMNS:
             unit = self._units[int(style)] if int(style) < len(self._units) else ""
-            self._counts[column][unit] += 1
-            if unit:
-                self._marked[row, column] = unit
+            self._shown.add(row, column, unit)
+
+
+_ODF = "urn:oasis:names:tc:opendocument:xmlns:"
+_MARKS = ("table:1.0", "style:1.0", "datastyle:1.0")
+_VALUE_TYPE = f"{_ODF}office:1.0}}value-type"  # another has the same local name
+_MOST_REPEATED = 100_000  # cells that one says it stands for
+
+
+class _OpenScan:
+    """Reads the styles of an OpenDocument workbook, then the marks of its sheets."""
+
+    def __init__(self) -> None:
+        self._format = ""  # of numbers, which is being read
+        self._zeros: dict[str, str] = {}  # by format
+        self._styles: dict[str, tuple[str, str]] = {}  # of cells: format, style that it is based on
+        self._columns: list[str] = []  # styles of the sheet's columns
+        self._row = self._next_row = self._column = 0
+        self._row_style = ""
+        self._sheets: dict[str, _Units] = {}
+        self._sheet = _Units()
+        self._depth = 0  # of tables
+
+    def read(self, blocks: Iterator[bytes]) -> None:
+        """Read a part. Raises DamagedFile."""
+        parser = expat.ParserCreate(namespace_separator="}")
+        parser.StartElementHandler = self._start
+        parser.EndElementHandler = self._end
+        _parse(parser, blocks)
+
+    def finish(self) -> Iterator[tuple[str, SheetFacts]]:
+        """What was found, by sheet."""
+        for name, units in self._sheets.items():
+            facts = SheetFacts()
+            units.tell(facts)
+            yield name, facts
+
+    def _start(self, name: str, attributes: dict[str, str]) -> None:
+        space, _, tag = name.removeprefix(_ODF).rpartition("}")
+        if space not in _MARKS:
+            return
+        own = {key.rpartition("}")[2]: value for key, value in attributes.items()}
+        if space == _MARKS[0]:
+            self._depth += tag == "table"
+            if self._depth == 1:
+                self._of_table(tag, own, attributes.get(_VALUE_TYPE, ""))
+        elif tag == "number-style":
+            self._format = own.get("name", "")
+        elif tag == "number" and self._format and own.get("grouping") != "true":
+            digits = own.get("min-integer-digits", "")
+            zeros = "0" * min(int(digits), _COLUMNS) if digits.isdecimal() else ""
+            whole = own.get("decimal-places", "0") == "0"
+            self._zeros[self._format] = zeros if whole and _ZEROS.fullmatch(zeros) else ""
+        elif tag == "style" and own.get("family") == "table-cell":
+            based = own.get("data-style-name", ""), own.get("parent-style-name", "")
+            self._styles[own.get("name", "")] = based
+
+    def _end(self, name: str) -> None:
+        tag = name.rpartition("}")[2]
+        self._depth -= name == f"{_ODF}table:1.0}}table"
+        self._format = "" if tag == "number-style" else self._format
+
+    def _of_table(self, tag: str, own: dict[str, str], kind: str) -> None:
+        style = own.get("default-cell-style-name", "")
+        if tag == "table":
+            self._sheet = self._sheets.setdefault(own.get("name", ""), _Units())
+            self._columns = []
+            self._next_row = 1
+        elif tag == "table-column":
+            repeated = _repeated(own, "columns")
+            self._columns += [style] * min(repeated, _COLUMNS - len(self._columns))
+        elif tag == "table-row":
+            self._row, self._column, self._row_style = self._next_row, 0, style
+            self._next_row += _repeated(own, "rows")
+        elif tag in ("table-cell", "covered-table-cell"):
+            column = self._column
+            self._column += _repeated(own, "columns")
+            if kind in ("float", "percentage", "currency"):
+                self._cell(column, own, kind)
+
+    def _cell(self, first: int, own: dict[str, str], kind: str) -> None:
+        of_column = self._columns[first] if first < len(self._columns) else ""
+        style = own.get("style-name") or self._row_style or of_column
+        money = own.get("currency", "")
+        unit = _PERCENT if kind == "percentage" else money if _is_money(money) else ""
+        unit = unit if unit or kind != "float" else self._zeros_of(style)
+        places = (
+            (row, column)
+            for row in range(self._row, self._next_row)
+            for column in range(first, min(self._column, _COLUMNS))
+        )
+        for row, column in islice(places, _MOST_REPEATED):
+            self._sheet.add(row, column, unit)
+
+    def _zeros_of(self, style: str) -> str:
+        """What the format of a style shows, or that of the first below it that has one."""
+        seen: set[str] = set()
+        while style in self._styles and style not in seen:
+            seen.add(style)
+            form, style = self._styles[style][0], self._styles[style][1]
+            if form:
+                return self._zeros.get(form, "")
+        return ""
+
+
+def _repeated(own: dict[str, str], what: str) -> int:
+    said = own.get(f"number-{what}-repeated", "1")
+    return max(1, int(said)) if said.isdecimal() and len(said) < 9 else 1
 
 
 def _place(said: str, row: int, column: int) -> tuple[int, int]:
