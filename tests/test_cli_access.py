@@ -181,3 +181,10 @@ def test_the_log_is_printed_for_people_and_for_programs(run, access):
 def test_what_cannot_be_done_is_said_in_a_sentence(run, access, command, status, said):
     got, _, error = run(*command)
     assert got == status and said in error
+
+
+@pytest.mark.parametrize("below", ["", "library"])
+def test_a_file_where_the_library_s_folder_should_be_is_said(run, tmp_path, below):
+    (tmp_path / "file").write_bytes(b"x")
+    got, _, error = run("people", "--data-dir", str(tmp_path / "file" / below))
+    assert got == 1 and "cannot be used: " in error and "--data-dir" in error

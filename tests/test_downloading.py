@@ -154,6 +154,21 @@ def test_a_disk_without_room_says_so_before_anything_is_fetched(tmp_path, monkey
     assert "disk is full" in downloading.explain(caught.value, MODEL)
 
 
+def test_a_file_where_the_folder_should_be_is_one_sentence(tmp_path, capsys):
+    (tmp_path / "file").write_bytes(b"x")
+    assert cli.main(["download", MODEL, "--data-dir", str(tmp_path / "file")]) == 1
+    said = capsys.readouterr().err
+    assert "cannot be written to" in said and "Not a directory" in said
+
+
+def test_a_folder_that_the_child_may_not_write_to_is_no_silent_hub(served, tmp_path):
+    half = folder_of(MODEL, tmp_path).with_name("people--tiny-chat.part") / downloading.HALVES
+    half.parent.mkdir()
+    half.write_bytes(b"a file where a folder should be")
+    with pytest.raises(ChatModelError, match=r"cannot be written to .*File exists"):
+        download(MODEL, tmp_path)
+
+
 def test_files_that_would_land_elsewhere_or_serve_other_runtimes_are_left():
     def named(name: str) -> SimpleNamespace:
         return SimpleNamespace(rfilename=name, size=1, lfs=None)

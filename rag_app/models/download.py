@@ -84,7 +84,19 @@ def download(
     if folder.is_dir():
         return folder
     part = _part_of(folder)
-    part.mkdir(parents=True, exist_ok=True)
+    try:
+        part.mkdir(parents=True, exist_ok=True)
+        _bring(model, part, on_progress, cancelled)
+        part.rename(folder)
+    except OSError as error:
+        if said := _of_the_disk(error):
+            raise ChatModelError(said) from error
+        raise
+    return folder
+
+
+def _bring(model: str, part: Path, on_progress: Told, cancelled: Callable[[], bool]) -> None:
+    """Let the child process fetch a model. Raises ChatModelError."""
     child = subprocess.Popen(
         [sys.executable, "-m", "rag_app.models.download", model, str(part)],
         env=online_environment(),
@@ -101,8 +113,6 @@ def download(
         child.wait()
         if child.stdout:
             child.stdout.close()
-    part.rename(folder)
-    return folder
 
 
 @dataclass(slots=True)
@@ -144,7 +154,7 @@ class Fetch(LongWork):
                 self._then(folder)
         except RagAppError as error:
             self.error = str(error)
-        except OSError:
+        except OSError:  # of what is done with it then
             self.error = "The model could not be written to the disk. Make room, then try again."
 
 
@@ -315,6 +325,19 @@ def _sha256(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
+def _of_the_disk(error: OSError) -> str:
+    """One sentence on why a model could not be written; empty where something else is the matter:
+    an error that names a file is of the disk, those of the line name none."""
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return "The disk is full. Make room, then try again; what has arrived is kept."
+    if error.errno is None or error.filename is None:
+        return ""
+    return (
+        f"The model cannot be written to {error.filename} ({error.strerror}): see to it that you "
+        "may write there, or choose another folder with --data-dir."
+    )
+
+
 def explain(error: BaseException, model: str) -> str:
     """One sentence on why a model could not be fetched."""
     names: set[str] = set()
@@ -322,8 +345,8 @@ def explain(error: BaseException, model: str) -> str:
     while cause is not None and len(names) < 60:  # the hub's own error lies under a general one
         names |= {cls.__name__ for cls in type(cause).__mro__}
         cause = cause.__cause__ or cause.__context__
-    if isinstance(error, OSError) and error.errno == errno.ENOSPC:
-        return "The disk is full. Make room, then try again; what has arrived is kept."
+    if isinstance(error, OSError) and (said := _of_the_disk(error)):
+        return said
     if "GatedRepoError" in names:
         return f"{model} must be asked for at the hub first. Choose a model that is free for all."
     if names & {"RepositoryNotFoundError", "RevisionNotFoundError"}:

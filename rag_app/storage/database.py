@@ -7,6 +7,7 @@ tables mean it knows only that."""
 
 from __future__ import annotations
 
+import errno
 import json
 import shutil
 import sqlite3
@@ -127,7 +128,7 @@ class Database:
         self._pool = threading.Lock()
         self._closed = False
         self.commits = 0  # grows with every change of this process: the same number, the same data
-        path.parent.mkdir(parents=True, exist_ok=True)
+        _make(path.parent)
         try:
             self._prepare()
         except DiskFull:
@@ -235,6 +236,19 @@ class Database:
             finally:
                 if db.in_transaction:  # it failed; a full disk makes SQLite roll back by itself
                     db.execute("ROLLBACK")
+
+
+def _make(folder: Path) -> None:
+    """Make a folder if need be. Raises LibraryDamaged, or DiskFull."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            raise DiskFull.now() from error
+        raise LibraryDamaged(
+            f"The library folder {folder} cannot be used: {error.strerror or error}. "
+            "Choose another folder with --data-dir."
+        ) from error
 
 
 def _cut_log(db: sqlite3.Connection) -> bool:
