@@ -617,3 +617,13 @@ def test_without_the_package_it_is_said_what_to_install(tmp_path, monkeypatch):
     settings = Settings.load(data_dir=tmp_path, files_url="s3://bucket/x")
     with pytest.raises(SettingsError, match=r"rag-app\[cluster\]"):
         originals_of(settings)
+
+
+def test_a_refused_file_leaves_no_copy_of_what_stays_set_aside(tmp_path):
+    (share := tmp_path / "share").mkdir()
+    (share / f"{'a' * 64}.txt").write_bytes(bytes(range(256)) * 9)
+    with open_library(tmp_path / "data", url=share.as_uri()) as library:
+        assert soon(lambda: bool(library.set_aside()))
+        assert len(library.add_set_aside().refused) == 1
+        assert not list((tmp_path / "data" / "files").glob("incoming-*"))
+        assert len(library.set_aside()) == 1

@@ -318,11 +318,16 @@ class DocumentService:
 
     def _add_again(self, one: SetAside) -> Added:
         incoming = self._originals.taken_back(one)  # from an object store that takes long
-        suffix = detect(incoming.path, one.name)
-        with self._adding:
-            added = self._intake.accept(incoming, one.name, suffix, HOME, handed_in=False)
-            incoming.path.unlink(missing_ok=True)  # the library had it already
-            self._originals.taken(one, incoming.content_id)
+        added = None
+        try:
+            suffix = detect(incoming.path, one.name)
+            with self._adding:
+                added = self._intake.accept(incoming, one.name, suffix, HOME, handed_in=False)
+                incoming.path.unlink(missing_ok=True)  # the library had it already
+                self._originals.taken(one, incoming.content_id)
+        finally:
+            if added is None:
+                self._originals.refused(one, incoming)
         return added
 
     def delete_set_aside(self) -> None:

@@ -553,6 +553,11 @@ class RemoteOriginals(Originals):
         if self._strange.pop(key, None) and document_id != one.document_id:
             self._bucket.delete(key)  # it is there under its new name
 
+    def refused(self, one: SetAside, incoming: Incoming) -> None:
+        """What was fetched of it goes."""
+        if f"{one.document_id}{one.suffix}" in self._strange:
+            incoming.path.unlink(missing_ok=True)
+
     def delete_set_aside(self, known: Collection[str]) -> None:
         """Those that `look` found."""
         super().delete_set_aside(known)

@@ -265,6 +265,9 @@ class Originals:
         """What was set aside is a document again; that it has another id is so if it was of another
         collection."""
 
+    def refused(self, one: SetAside, incoming: Incoming) -> None:
+        """What was to be taken back stays set aside."""
+
     def delete_set_aside(self, known: Collection[str]) -> None:
         """Delete what was set aside, for good, but no original of the `known` documents."""
         for path, _, _ in _ours(self._aside):  # those of the known lie elsewhere
