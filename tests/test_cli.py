@@ -191,6 +191,7 @@ def test_read_without_a_context_names_the_line(run, tmp_path):
         (["add", "nowhere.pdf"], 2, "nowhere.pdf"),
         (["search", "x", "-k", "0"], 2, "-k"),
         (["ask", "anything"], 1, "Add a document first"),
+        (["add", "x" * 300], 1, "File name too long"),
     ],
 )
 def test_bad_use_is_one_sentence_and_a_status(run, arguments, status, says):
@@ -256,6 +257,22 @@ def test_who_stops_reading_what_is_printed_hears_no_complaint(tmp_path):
     finally:
         os.close(said)
     assert (ran.returncode, ran.stderr) == (1, b"")
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="Linux has it")
+def test_output_that_finds_no_room_is_a_sentence(tmp_path):
+    command = [sys.executable, "-m", "rag_app.cli", "people", "--json"]
+    with open("/dev/full", "wb") as full:
+        ran = subprocess.run(
+            [*command, "--data-dir", str(tmp_path / "data")],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            cwd=Path(cli.__file__).parents[2],
+            timeout=300,
+            check=False,
+        )
+    assert ran.returncode == 1 and ran.stderr.startswith(b"rag-app: The disk is full.")
+    assert ran.stderr.count(b"\n") == 1
 
 
 def test_an_unknown_command_exits_with_2(run):

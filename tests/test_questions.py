@@ -35,6 +35,10 @@ def test_an_unfit_question_says_what_to_do(question, chosen, says):
         checked(question, chosen, 10)
 
 
+def test_a_byte_that_is_no_letter_does_not_keep_a_question_from_being_asked():
+    assert checked("Open caf\udce9?", [ONE], 100) == "Open caf??"
+
+
 def test_one_document_that_can_be_searched_is_enough_to_ask():
     assert checked("Why?", in_state(Status.FAILED, Status.SEARCHABLE), 10) == "Why?"
 

@@ -24,8 +24,9 @@ DEFAULT_OPTIONS = AskOptions()
 
 
 def checked(question: str, chosen: Sequence[Document], most: int) -> str:
-    """The question, trimmed; at most `most` characters. Raises QuestionError."""
-    asked = question.strip()
+    """The question, trimmed; at most `most` characters. What a terminal or a file could not say in
+    letters (half a pair, a byte of another encoding) is none. Raises QuestionError."""
+    asked = question.encode("utf-8", "replace").decode().strip()
     if not asked:
         raise QuestionError("The question is empty. Type what you want to know.")
     if len(asked) > most:

@@ -6,6 +6,7 @@ standard error; exit status 2 for bad use, 1 for a failure."""
 from __future__ import annotations
 
 import argparse
+import errno
 import io
 import os
 import sys
@@ -58,9 +59,13 @@ def main(argv: Sequence[str] | None = None) -> int:
     except RagAppError as error:
         return _fail(str(error), 1)
     except BrokenPipeError:
-        # The reader of our output has gone; Python would complain again when it flushes at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _let_go_of_output()  # its reader has gone
         return 1
+    except OSError as error:
+        if error.strerror is None:  # raised by no system: a fault of ours
+            raise
+        _let_go_of_output()
+        return _fail(_of_the_system(error), 1)
     except KeyboardInterrupt:
         return _fail("Stopped. What was accepted is kept and goes on at the next start.", 130)
 
@@ -77,6 +82,21 @@ def _write_utf_8() -> None:
                 stream.reconfigure(errors="replace")
             else:
                 stream.reconfigure(encoding="utf-8", errors=stream.errors)
+
+
+def _let_go_of_output() -> None:
+    """What could not be written Python would try to write again at exit, and complain."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _of_the_system(error: OSError) -> str:
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return "The disk is full. Make room on it, then try again."
+    where = f"{error.filename} cannot be used: " if error.filename else ""
+    return f"{where}{error.strerror}. Mend that, then try again."
 
 
 def _fail(message: str, status: int) -> int:
