@@ -510,6 +510,28 @@ def test_a_form_without_one_file_is_refused(served, kind, body):
     assert not incoming(served)
 
 
+@pytest.mark.parametrize(
+    "said",
+    [
+        'filename="=?utf-8?B?QsO8Y2hlci50eHQ=?="',  # PowerShell
+        """filename="=?utf-8?B?QsO8Y2hlci50eHQ=?="; filename*=utf-8''B%C3%BCcher.txt""",  # .NET
+        """filename*=UTF-8''B%C3%BCcher.txt""",
+        """filename="B.txt"; filename*=iso-8859-1'de'B%FCcher.txt""",
+        'filename="Bücher.txt"',
+    ],
+)
+def test_a_file_keeps_its_name_however_a_client_says_it(served, said):
+    head = f'--b\r\nContent-Disposition: form-data; name="file"; {said}\r\n\r\n'
+    with served.client() as client:
+        answer = client.post(
+            "/api/v1/documents",
+            content=f"{head}The books are on the shelf.\r\n--b--\r\n".encode(),
+            headers={"Content-Type": "multipart/form-data; boundary=b"},
+        )
+        assert answer.status_code == 201 and answer.json()["name"] == "Bücher.txt"
+        assert client.delete(answer.headers["Location"]).status_code == 204
+
+
 def test_an_upload_that_breaks_off_leaves_nothing_behind(served, caplog):
     head = b'--b\r\nContent-Disposition: form-data; name="file"; filename="a.txt"\r\n\r\n'
     line = http.client.HTTPConnection(served.url.removeprefix("http://"), timeout=30)

@@ -262,7 +262,7 @@ def test_who_stops_reading_what_is_printed_hears_no_complaint(tmp_path):
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="Linux has it")
 def test_output_that_finds_no_room_is_a_sentence(tmp_path):
     command = [sys.executable, "-m", "rag_app.cli", "people", "--json"]
-    with open("/dev/full", "wb") as full:
+    with Path("/dev/full").open("wb") as full:
         ran = subprocess.run(
             [*command, "--data-dir", str(tmp_path / "data")],
             stdout=full,

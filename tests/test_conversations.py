@@ -121,6 +121,15 @@ def test_conversations_are_found_by_title_question_and_answer(conversations):
     assert conversations.listed("0_%") == [] and len(conversations.listed(" ")) == 2
 
 
+@pytest.mark.parametrize("word", ["änderung", "Änderung", "ÄNDERUNG", "договор"])
+def test_a_word_finds_conversations_in_small_and_capital_letters_of_every_script(
+    conversations, word
+):
+    asked = conversations.start("Begin")
+    conversations.ask(asked, "Änderung am 1. Mai? ДОГОВОР?")
+    assert [c.id for c in conversations.listed(word)] == [asked]
+
+
 def test_a_conversation_is_renamed_and_deleted(conversations):
     one = asked(conversations, "First?", answer())
     conversations.rename(one, "  Prices \n of the ferry ")

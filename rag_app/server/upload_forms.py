@@ -5,8 +5,13 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
+import re
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
+from email.errors import HeaderParseError
+from email.header import decode_header, make_header
+from email.message import Message
+from email.utils import collapse_rfc2231_value
 from pathlib import Path
 
 import anyio
@@ -25,6 +30,7 @@ _PATIENCE = 60.0  # seconds without a byte
 _BLOCK = 1 << 20  # bytes that are held
 _LONGEST_FIELD = 4_096  # bytes
 _MOST_FIELDS = 8
+_PACKED = re.compile(r"(?:=\?[\w-]+\?[bqBQ]\?[^?]*\?=\s*)+")
 _HOW = (
     "Send multipart/form-data with one file in the field “file”, as curl -F file=@report.pdf does."
 )
@@ -144,7 +150,7 @@ class _Form:
         _, options = parse_options_header(self._headers.get(b"content-disposition", b""))
         self._part = options.get(b"name", b"").decode("utf-8", "replace")
         if self._part == FILE:
-            named = options.get(b"filename", b"").decode("utf-8", "replace")
+            named = _named(self._headers[b"content-disposition"], options.get(b"filename", b""))
             if not named.strip():
                 raise UnfitForm(f"The file has no name. {_HOW}")
             self.name = display_name(named)
@@ -175,3 +181,18 @@ class _Form:
 
     def _end(self) -> None:
         self._ended = True
+
+
+def _named(disposition: bytes, plain: bytes) -> str:
+    """A file's name. Some clients say one beyond ASCII as RFC 8187 has it, others pack it as mail
+    does (RFC 2047): .NET, and so PowerShell, do both."""
+    about = Message()
+    about["content-disposition"] = disposition.decode("utf-8", "replace")
+    for key, value in about.get_params([], "content-disposition"):
+        if key.lower() == "filename" and isinstance(value, tuple):
+            return collapse_rfc2231_value(value)
+    named = plain.decode("utf-8", "replace")
+    if _PACKED.fullmatch(named):
+        with contextlib.suppress(HeaderParseError, LookupError, ValueError):
+            return str(make_header(decode_header(named)))
+    return named

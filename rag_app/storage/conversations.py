@@ -270,14 +270,17 @@ class Conversations(InDatabase):
         hidden, given = self._hidden("e.id")
         only, arguments = "", [self._owner]
         for word in words.split():
-            like = _holding(word)
+            likes = _holding(word)
+            title, question, text = (
+                " OR ".join([f"{each} LIKE ? ESCAPE '\\'"] * len(likes))
+                for each in ("c.title", "e.question", "json_extract(e.answer, '$.text')")
+            )
             only += (
-                " AND (c.title LIKE ? ESCAPE '\\' OR EXISTS (SELECT 1 FROM exchanges e WHERE "
-                "e.conversation_id = c.id AND (e.question LIKE ? ESCAPE '\\' OR "
-                "(json_extract(e.answer, '$.text') LIKE ? ESCAPE '\\' "
+                f" AND ({title} OR EXISTS (SELECT 1 FROM exchanges e WHERE "
+                f"e.conversation_id = c.id AND ({question} OR (({text}) "
                 f"AND NOT EXISTS (SELECT 1 {hidden})))))"
             )
-            arguments += [like, like, like, *given]
+            arguments += [*likes, *likes, *likes, *given]
         rows = self._rows(
             f"SELECT {_SHOWN} FROM conversations c WHERE owner = ?{only} "
             "ORDER BY changed_at DESC, rowid DESC",
@@ -475,10 +478,12 @@ class Conversations(InDatabase):
             self._log.note(self._owner, conversation_id, *exchanges)
 
 
-def _holding(word: str) -> str:
-    """A pattern of LIKE, escaped by backslashes, for texts that hold a word as it stands."""
-    escaped = word.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
-    return f"%{escaped}%"
+def _holding(word: str) -> list[str]:
+    """Patterns of LIKE, escaped by backslashes, for texts that hold a word as it stands, in small
+    or capital letters: of those beyond a–z a database knows no case."""
+    ways = [word] if word.isascii() else [word, word.lower(), word.capitalize(), word.upper()]
+    escaped = (way.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_") for way in ways)
+    return [f"%{way}%" for way in dict.fromkeys(escaped)]
 
 
 def _keep_answer(db: Connection, exchange_id: str, answer: Answer) -> None:
