@@ -8,6 +8,7 @@ import re
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
+from rag_app.errors import ModelAway
 from rag_app.retrieval.embedding import Embedder
 from rag_app.scope import Scope
 from rag_app.storage.overviews import Introduction
@@ -124,3 +125,23 @@ def asking_what(made: Mapping[str, str]) -> Callable[..., Iterator[Introduction]
         yield Introduction(name, "text", "", asked)
 
     return introduce
+
+
+class GoesAway(WordEmbedder):
+    """Its server answers so many questions, and then no more."""
+
+    trouble = ""
+
+    def __init__(self, answers: int) -> None:
+        super().__init__()
+        self.left = answers
+
+    def warm(self):
+        self.embed_query("")
+
+    def embed_query(self, text):
+        self.left -= 1
+        if self.left < 0:
+            self.trouble = "The embedding server does not answer."
+            raise ModelAway(self.trouble)
+        return super().embed_query(text)

@@ -11,12 +11,13 @@ from rag_app.answering.ask_options import AskOptions
 from rag_app.answering.overview import Overviews
 from rag_app.answering.questioner import Questioner
 from rag_app.answering.suggested_questions import Suggestion
+from rag_app.errors import ModelUnavailable
 from rag_app.evaluation.self_check import Made, answerable, check, last, unanswerable
 from rag_app.library import Library
 from rag_app.settings import Settings
 from rag_app.storage.overviews import Introduction, Overview
 from rag_app.types import Span
-from tests.fakes import WordEmbedder, asking_what
+from tests.fakes import GoesAway, WordEmbedder, asking_what
 
 FERRY = (
     b"The ferry to Colne costs four euros. Bicycles travel free of charge on every ferry. "
@@ -162,6 +163,22 @@ def test_a_check_that_is_stopped_leaves_the_one_before(library):
     stop = threading.Event()
     assert check(library, 6, 4, QUOTING, lambda *_: stop.set(), stop) is None
     assert last(library) == found
+
+
+def test_a_check_in_which_the_model_goes_away_says_so_and_leaves_the_one_before(
+    tmp_path, monkeypatch
+):
+    monkeypatch.setattr(Questioner, "introduce", asking_what(ASKED))
+    settings = Settings.load(data_dir=tmp_path / "library", generator="quotes")
+    model = GoesAway(1_000)
+    with Library(settings, embedder=model) as library:
+        library.wait([library.add("ferry.txt", FERRY).document.id], timeout=60)
+        found = check(library, 1, 2, QUOTING)
+        assert found is not None and found.tried
+        model.left = 2
+        with pytest.raises(ModelUnavailable, match="The embedding server does not answer"):
+            check(library, 1, 2, QUOTING)
+        assert last(library) == found
 
 
 def test_nothing_to_ask_is_no_question(tmp_path):

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from rag_app.answering.generation import pieces
 from rag_app.cli import main
-from rag_app.errors import ModelAway, ModelUnavailable
+from rag_app.errors import ModelUnavailable
 from rag_app.evaluation import metrics
 from rag_app.evaluation.metrics import EvaluationQuestion, read_asked
 from rag_app.evaluation.runner import RETRIEVERS, evaluate, html, judge, tf_idf
@@ -18,7 +18,7 @@ from rag_app.library import Library
 from rag_app.settings import Settings
 from rag_app.text.jsonl import UnfitFile
 from rag_app.types import Answer, Chunk, Citation, Draft, Span, Timing
-from tests.fakes import WordEmbedder
+from tests.fakes import GoesAway, WordEmbedder
 
 FERRY = b"The ferry to Colne costs four euros. Bicycles travel free of charge on every ferry."
 HARBOUR = b"The harbour of Colne was built in 1862. It opens at six in the morning, every day."
@@ -64,26 +64,6 @@ def test_retrievers_stand_side_by_side(library, asked):
         assert one.page_recall[1] == one.document_recall[1] == one.mrr == one.ndcg10 == 1.0
         assert 0 <= one.seconds.median <= one.seconds.p95
     assert (found.questions, found.documents, found.pages) == (3, 2, 2)
-
-
-class GoesAway(WordEmbedder):
-    """Its server answers so many questions, and then no more."""
-
-    trouble = ""
-
-    def __init__(self, answers: int) -> None:
-        super().__init__()
-        self.left = answers
-
-    def warm(self):
-        self.embed_query("")
-
-    def embed_query(self, text):
-        self.left -= 1
-        if self.left < 0:
-            self.trouble = "The embedding server does not answer."
-            raise ModelAway(self.trouble)
-        return super().embed_query(text)
 
 
 @pytest.mark.parametrize("answers", [0, 1, 2])

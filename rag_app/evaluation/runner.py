@@ -120,11 +120,11 @@ def _rankings(
         seconds = time.perf_counter() - began
         rankings.append(Ranking(one, _pages(found, names), seconds))
         if name not in _BY_WORDS:
-            _check_meaning(library)
+            check_meaning(library)
     return rankings
 
 
-def _check_meaning(library: Library) -> None:
+def check_meaning(library: Library) -> None:
     """Raises ModelUnavailable if the model was away: then words alone have found."""
     trouble = library.retriever(1).embedder.trouble
     if trouble:
@@ -184,7 +184,7 @@ def _answers(
     for done, (one, ids) in enumerate(able):
         progress("answers", done, len(able))
         answer = answer_of(library.ask(one.question, ids))
-        _check_meaning(library)
+        check_meaning(library)
         if answer is not None:
             judged.append(judge(library, one, answer))
     return answering(judged) if judged else None

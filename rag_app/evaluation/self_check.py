@@ -23,7 +23,7 @@ from rag_app.answering.evidence import meet
 from rag_app.answering.suggested_questions import Suggestion
 from rag_app.errors import ModelUnavailable, QuestionError, UnknownDocument
 from rag_app.evaluation.metrics import quantile
-from rag_app.evaluation.runner import answer_of, is_verbatim
+from rag_app.evaluation.runner import answer_of, check_meaning, is_verbatim
 from rag_app.export.readable import cells, header_row
 from rag_app.library import Library
 from rag_app.storage.database import kept_as
@@ -296,14 +296,16 @@ def check(
     stop: threading.Event | None = None,
 ) -> Check | None:
     """Ask `made` questions that the documents answer and `empty` that nothing answers, and keep
-    what came of it in the library; None if it was stopped."""
+    what came of it in the library; None if it was stopped. Raises ModelUnavailable where what
+    finds by meaning is away; the check before it stays."""
     stop = stop or threading.Event()
     documents = [document for document in library.documents() if askable(document)]
-    waiting = made + empty
     asked = answerable(
-        library, documents, made, stop, lambda done, of: progress(done, of + waiting)
+        library, documents, made, stop, lambda done, of: progress(done, of + made + empty)
     )
-    asked += unanswerable(library, asked, empty) if asked else []
+    if asked:
+        library.retriever(1).embedder.warm()
+        asked += unanswerable(library, asked, empty)
     before = len(_spread(documents, made))  # steps that it took to make them
     tried: list[Tried] = []
     quotes: list[Citation] = []
@@ -345,16 +347,19 @@ def last(library: Library) -> Check | None:
 def _answer(
     library: Library, one: Made, manner: AskOptions, stop: threading.Event
 ) -> Answer | None:
-    """None if it was stopped, or the document has been removed meanwhile."""
+    """None if it was stopped, or the document has been removed meanwhile. Raises ModelUnavailable
+    where words alone have found."""
     try:
         events = library.ask(
             *(one.question, [one.only] if one.only else None, stop, manner.generator),
             caution=manner.caution,
             top_k=manner.top_k,
         )
-        return answer_of(events)
+        answer = answer_of(events)
     except (QuestionError, UnknownDocument):
         return None
+    check_meaning(library)
+    return answer
 
 
 def _tried(library: Library, one: Made, answer: Answer) -> Tried:
