@@ -275,6 +275,29 @@ def test_output_that_finds_no_room_is_a_sentence(tmp_path):
     assert ran.stderr.count(b"\n") == 1
 
 
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["add", ""], "the name is empty"),
+        (["load", ""], "the name is empty"),
+        (["documents", "--data-dir", ""], "the name is empty"),
+        (["--port", "99999"], "a port is a number from 0 to 65535"),
+        (["worker", "--port", "http"], "a port is a number"),
+    ],
+)
+def test_an_empty_name_is_not_this_folder_and_a_port_is_a_number(run, capsys, arguments, says):
+    with pytest.raises(SystemExit) as stopped:
+        run(*arguments)
+    assert stopped.value.code == 2 and says in capsys.readouterr().err
+
+
+def test_a_document_is_named_as_its_file_is_though_a_byte_of_it_is_no_letter(run, tmp_path):
+    path = Path(os.fsdecode(os.fsencode(tmp_path) + b"/caf\xe9.txt"))
+    path.write_text("The ferry costs four euros.")
+    assert run("add", str(path))[0] == 0
+    assert run("remove", path.name)[:2] == (0, "removed  caf .txt\n")
+
+
 def test_an_unknown_command_exits_with_2(run):
     with pytest.raises(SystemExit) as stopped:
         run("frobnicate")

@@ -11,7 +11,6 @@ import io
 import os
 import sys
 from collections.abc import Callable, Sequence
-from pathlib import Path
 
 from rag_app.cli import (
     access_commands,
@@ -21,6 +20,7 @@ from rag_app.cli import (
     serve,
     server_commands,
 )
+from rag_app.cli.common import in_letters, place
 from rag_app.environment import encoding_asked_for
 from rag_app.errors import RagAppError
 from rag_app.export.json_contract import BadUse
@@ -48,7 +48,8 @@ _FAMILIES = (
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; returns the exit status."""
     _write_utf_8()
-    arguments = parser().parse_args(argv)
+    given = vars(parser().parse_args(argv)).items()
+    arguments = argparse.Namespace(**{name: in_letters(value) for name, value in given})
     try:
         run: Callable[[argparse.Namespace], int] = arguments.run
         status = run(arguments)
@@ -109,7 +110,7 @@ def parser() -> argparse.ArgumentParser:
     shared = argparse.ArgumentParser(add_help=False)
     shared.add_argument(
         "--data-dir",
-        type=Path,
+        type=place,
         default=argparse.SUPPRESS,
         help="where the library is kept (or RAG_APP_DATA_DIR)",
     )

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import argparse
+import re
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from rag_app.export.json_contract import print_json
@@ -16,6 +18,8 @@ if TYPE_CHECKING:
     from rag_app.supervision import Told
 _Noun = TypeVar("_Noun")
 Run = Callable[[argparse.Namespace], int]
+_LAST_PORT = 65_535
+_NO_LETTER = re.compile("[\ud800-\udfff]")  # how Python holds such a byte
 
 
 def command(
@@ -32,6 +36,29 @@ def command(
         parser.add_argument("--json", action="store_true", help=as_json)
     parser.set_defaults(run=run)
     return parser
+
+
+def place(text: str) -> Path:
+    """A file or folder that is named. Raises ArgumentTypeError for an empty name, as that of a
+    variable that is not set: for Python it is the folder one is in."""
+    if not text:
+        raise argparse.ArgumentTypeError("the name is empty; write . for this folder")
+    return Path(text)
+
+
+def port_number(text: str) -> int:
+    """The number of a port. Raises ArgumentTypeError."""
+    if not (text.isascii() and text.isdigit() and int(text) <= _LAST_PORT):
+        raise argparse.ArgumentTypeError(f"a port is a number from 0 to {_LAST_PORT}")
+    return int(text)
+
+
+def in_letters(given: Any) -> Any:
+    """Words from the command line; what of them are no letters (a byte of another encoding) become
+    spaces, as in names of documents. Paths keep it."""
+    if isinstance(given, list):
+        return [in_letters(one) for one in given]
+    return _NO_LETTER.sub(" ", given) if isinstance(given, str) else given
 
 
 def settings_of(arguments: argparse.Namespace) -> Settings:

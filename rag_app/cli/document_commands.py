@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rag_app.cli.access_commands import named_collection
-from rag_app.cli.common import command, opened, show
+from rag_app.cli.common import command, opened, place, show
 from rag_app.errors import RagAppError, UnknownDocument
 from rag_app.export.json_contract import (
     BadUse,
@@ -116,7 +116,7 @@ def settled(library: Library, left: list[Accepted]) -> tuple[list[Accepted], lis
 
 def _given(text: str) -> Path | str:
     """A path, or a web address as it is."""
-    return text if text.lower().startswith(("http://", "https://")) else Path(text)
+    return text if text.lower().startswith(("http://", "https://")) else place(text)
 
 
 def _take(library: Library, path: Path | str, arguments: argparse.Namespace) -> Added:

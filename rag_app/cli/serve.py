@@ -19,7 +19,7 @@ import psutil
 
 from rag_app.access.proof import IDENTITY_HEADER
 from rag_app.addresses import is_loopback
-from rag_app.cli.common import command, settings_of
+from rag_app.cli.common import command, port_number, settings_of
 from rag_app.environment import server_environment
 from rag_app.errors import SettingsError
 from rag_app.export.json_contract import BadUse
@@ -45,7 +45,7 @@ def add_parsers(commands: Any, shared: argparse.ArgumentParser) -> None:
 def add_options(parser: argparse.ArgumentParser, host: str, port: int | str) -> None:
     """Where it listens, and what for; both forms of the command have the same."""
     parser.add_argument("--host", default=host, help="address to listen on")
-    parser.add_argument("--port", type=int, default=port, help="port to listen on")
+    parser.add_argument("--port", type=port_number, default=port, help="port to listen on")
     parser.add_argument(
         "--api",
         action="store_true",

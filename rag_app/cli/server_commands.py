@@ -20,7 +20,7 @@ from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rag_app.cli.common import command, opened, percentage, settings_of
+from rag_app.cli.common import command, opened, percentage, place, port_number, settings_of
 from rag_app.cli.document_commands import (
     Accepted,
     became,
@@ -63,12 +63,20 @@ def add_load_parser(commands: Any, shared: argparse.ArgumentParser) -> None:
     told = "all that lies in a bucket or a large folder; again: what is new or has changed"
     load = command(commands, shared, "load", _load, told, "one JSON object per file taken in")
     load.add_argument(
-        "source", metavar="SOURCE", help="s3://…, gs://…, az://…, file:///…, or a folder"
+        "source",
+        type=_given,
+        metavar="SOURCE",
+        help="s3://…, gs://…, az://…, file:///…, or a folder",
     )
     load.add_argument("--collection", help="where several people share: its id or name; none: Home")
     load.add_argument(
         "--on", choices=["here", "ray"], default="here", help="who works on them; ray: its cluster"
     )
+
+
+def _given(text: str) -> Path | str:
+    """A folder, or an address as it is."""
+    return text if "://" in text else place(text)
 
 
 def _load(arguments: argparse.Namespace) -> int:
@@ -82,7 +90,7 @@ def _load(arguments: argparse.Namespace) -> int:
             arguments.queues = "none"
         library = seen_in(held.enter_context(opened(arguments)), arguments.collection)
         try:
-            source = source_of(arguments.source, library.settings)
+            source = source_of(str(arguments.source), library.settings)
         except DocumentError as error:
             raise BadUse(str(error)) from None
         with ThreadPoolExecutor(_AT_ONCE, "rag-app-load") as pool:
@@ -249,7 +257,9 @@ def add_worker_parser(commands: Any, shared: argparse.ArgumentParser) -> None:
     )
     worker.add_argument("--host", default="127.0.0.1", help="address to listen on")
     worker.add_argument(
-        "--port", type=int, help="port that answers /health/live, /health/ready and /metrics"
+        "--port",
+        type=port_number,
+        help="port that answers /health/live, /health/ready and /metrics",
     )
 
 
