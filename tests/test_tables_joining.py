@@ -17,7 +17,7 @@ from rag_app.tables.building import typed_tables
 from rag_app.tables.computing import names_of_rows, naming_columns, rows_used
 from rag_app.tables.describing import describe
 from rag_app.tables.joining import named, with_likes
-from rag_app.tables.mending import asks_for_order, by_sheets, mended
+from rag_app.tables.mending import by_sheets, mended, unfounded
 from rag_app.tables.querying import TableDatabase, UsedRows
 from rag_app.types import Column, ColumnKind, Document, Status, Table
 from tests.offices import xlsx
@@ -248,9 +248,9 @@ def test_a_column_for_each_month_is_a_row_for_each(opened, sql, rows):
 )
 def test_the_first_of_what_has_no_order_is_not_taken(opened, order, asks):
     with opened({"2024": COSTS}) as database:
-        assert asks_for_order(f"SELECT month FROM t1 {order}", database) is asks
+        assert bool(unfounded(f"SELECT month FROM t1 {order}", database)) is asks
     with opened({"2024": SITES["North site"]}) as database:
-        assert not asks_for_order("SELECT plot FROM t1 ORDER BY rowid LIMIT 1", database)
+        assert not unfounded("SELECT plot FROM t1 ORDER BY rowid LIMIT 1", database)
 
 
 def test_a_figure_of_a_month_rests_on_its_cell(opened, store):

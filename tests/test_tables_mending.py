@@ -18,6 +18,7 @@ from rag_app.tables.mending import (
     left_out,
     mended,
     of_month,
+    unfounded,
     with_column_beside,
 )
 from rag_app.tables.querying import TableDatabase
@@ -44,6 +45,23 @@ def database_of(database, file):
 
     yield opened
     store.close()
+
+
+@pytest.mark.parametrize(
+    ("sql", "founded"),
+    [
+        ("SELECT 42", False),
+        ("SELECT 12 + 9 FROM t1 LIMIT 1", False),
+        ("SELECT sum(7) FROM t1", False),
+        ("SELECT count(*) FROM t1", True),
+        ("SELECT count(*) FROM t1 WHERE who = 'Ann'", True),
+        ("SELECT CASE WHEN EXISTS (SELECT 1 FROM t1 WHERE who = 'Ann') THEN 1 ELSE 0 END", True),
+        ("SELECT hours FROM t1 ORDER BY hours LIMIT 1", True),
+    ],
+)
+def test_a_figure_that_no_column_gave_is_none(database_of, sql, founded):
+    with database_of() as database:
+        assert (unfounded(sql, database) == "") is founded
 
 
 @pytest.mark.parametrize(

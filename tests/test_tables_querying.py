@@ -250,6 +250,23 @@ def test_a_query_that_loops_is_stopped_and_the_next_one_runs(asked, sql):
     assert asked.run("SELECT count(*) FROM t1").rows == ((4,),)
 
 
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT repeat('x', 4000000000)",
+        "SELECT lpad('x', 1500000000, 'y') FROM t1",
+        "SELECT printf('%800000000d', 3) FROM t1",
+        "SELECT format('{:>1500000000}', 'x')",
+        "SELECT len(range(1000000000)) FROM t1",
+        "SELECT list_resize([1], 1000000000) FROM t1",
+    ],
+)
+def test_a_call_that_makes_gigabytes_of_a_number_is_refused_at_once(asked, sql):
+    with pytest.raises(QueryRefused, match="no bounds"):
+        asked.run(sql)
+    assert asked.run("SELECT count(*) FROM range(5)").rows == ((5,),)
+
+
 def test_division_by_zero_is_said(asked):
     for sql in ("SELECT amount_eur / 0 FROM t1", "SELECT 5 % 0"):
         with pytest.raises(QueryError, match="divides by zero"):

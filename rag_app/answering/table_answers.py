@@ -53,13 +53,13 @@ from rag_app.tables.conditions import figures
 from rag_app.tables.describing import Described, alike
 from rag_app.tables.explaining import of_column, tables_read
 from rag_app.tables.mending import (
-    asks_for_order,
     belongs_to,
     by_sheets,
     either_or,
     left_out,
     mended,
     of_month,
+    unfounded,
     with_column,
     with_column_beside,
 )
@@ -499,8 +499,8 @@ def _whole(sql: str, say: str, question: str, opened: OpenTables) -> str:
     better = mended(sql, question, opened.database)
     if table := belongs_to(better, opened.database):
         raise _OfOtherTable(f"The columns of the query are in {table}.", table)
-    if asks_for_order(better, opened.database):
-        raise QueryError("Its rows have no order: order them by a column.")
+    if reason := unfounded(better, opened.database):
+        raise QueryError(reason)
     described, database = opened.described, opened.database
     for condition in described.left_out(database.tree(better), question, say):
         better = database.narrowed(better, *condition)

@@ -58,6 +58,12 @@ def columns(node: Node) -> frozenset[str]:
     )
 
 
+def functions(node: Node) -> frozenset[str]:
+    """The names of all functions that a query calls, in lower case."""
+    names = (one.get("function_name") for one in nodes(node))
+    return frozenset(str(name).lower() for name in names if name)
+
+
 def tables_read(node: Node) -> frozenset[str]:
     """The names of all tables that a query reads, in lower case."""
     return frozenset(str(o["table_name"]).lower() for o in nodes(node) if o.get("table_name"))

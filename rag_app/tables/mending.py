@@ -21,6 +21,7 @@ from rag_app.tables.explaining import (
     Node,
     at_word,
     columns,
+    functions,
     nodes,
     tables_read,
     text_conditions,
@@ -207,10 +208,17 @@ def _called(opened: OpenTable) -> frozenset[str]:
     return frozenset(word for name in names for word in compared(name))
 
 
-def asks_for_order(sql: str, database: TableDatabase) -> bool:
-    """Whether a query takes the first of rows that have no order of their own: sheets that are
-    joined, or months. Raises QueryError."""
+def unfounded(sql: str, database: TableDatabase) -> str:
+    """Why what a query gives rests on no row; "" if it does. Raises QueryError."""
     node = database.tree(sql)
+    if not columns(node) and "count_star" not in functions(node):
+        return "Its figure is of no column: select one, or count rows."
+    return "Its rows have no order: order them by a column." if _takes_any(node, database) else ""
+
+
+def _takes_any(node: Node, database: TableDatabase) -> bool:
+    """Whether a query takes the first of rows that have no order of their own: sheets that are
+    joined, or months."""
     opened, kinds = _only_read(node, database), [m["type"] for m in node.get("modifiers", ())]
     orders = [one["expression"] for m in node.get("modifiers", ()) for one in m.get("orders", ())]
     by_row = bool(orders) and frozenset.union(*map(columns, orders)) == {ROW_ID}
