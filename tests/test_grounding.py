@@ -681,6 +681,7 @@ class Biased:
         ("May 6 dogs come aboard?", {" 1 ": 0.6, " 16 ": 0.9}, "No, up to 4 dogs come aboard."),
         ("May 3 dogs come aboard?", {" 1 ": 0.9, " 16 ": 0.6}, "No, up to 4 dogs come aboard."),
         ("May 3 dogs come aboard?", {" 1 ": 0.9, " 16 ": 0.9}, "No, up to 4 dogs come aboard."),
+        ("May 3 dogs come aboard?", {" 1 ": 0.88, " 16 ": 0.9}, "No, up to 4 dogs come aboard."),
     ],
 )
 def test_whether_a_number_keeps_to_a_bound_is_weighed_against_numbers_far_below_and_above(
