@@ -34,6 +34,10 @@ WEIGHTS = ("Small (up to 10 kg) | £26 | £38", "Medium (10 to 20 kg) | £32 | �
 AGES = ("under 5 | free", "5–15 | £4", "16 and over | £8")
 CLAIMS = ("Claim: up to £200; By: the head", "Claim: £200 – £1,500; By: a director",
           "Claim: over £1,500; By: the board")  # fmt: skip
+GIVEN = ("first 6 months | 1 week", "over 6 months to 2 years | 4 weeks",
+         "over 2 years to 6 years | 8 weeks", "over 6 years | 13 weeks")  # fmt: skip
+FARES = ("up to 3 miles | £1.80", "over 3 and up to 7 miles | £3.10", "over 7 miles | £4.60")
+REFUNDS = ("24 hours or more | 80 %", "6 to under 24 hours | 45 %", "under 6 hours | nothing")
 SCHADEN = ("bis 3 Jahre | nichts", "4 bis 10 Jahre | die Hälfte", "mehr als 10 Jahre | alles")
 
 
@@ -56,6 +60,12 @@ SCHADEN = ("bis 3 Jahre | nichts", "4 bis 10 Jahre | die Hälfte", "mehr als 10 
         ("who signs for £350?", CLAIMS, {1}),
         ("who signs for 2,000 pounds?", CLAIMS, {2}),
         ("was zahlen Sie nach zwölf Jahren", SCHADEN, {2}),
+        ("after 4 months in the firm", GIVEN, {0}),
+        ("after 16 months in the firm", GIVEN, {1}),
+        ("after four years in the firm", GIVEN, {2}),
+        ("what is the fare for a 5 mile trip", FARES, {1}),
+        ("cancelled 10 hours before departure", REFUNDS, {1}),
+        ("cancelled two days before departure", REFUNDS, {0}),
         ("exactly 10 kg", WEIGHTS, {0, 1}),  # the price list does not say which
     ],
 )

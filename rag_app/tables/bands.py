@@ -36,7 +36,7 @@ _IN_DAYS = {
     "duration-month": 365 / 12,
     "duration-year": 365.0,
 }
-_SIGN = r"[^\w\s.,:;()<>+/|–—-]"
+_SIGN = r"[^\w\s.,:;()<>+/|–—\-?!\"'“”‘’*#&=…]"
 _NUMBER = re.compile(
     rf"""(?<![\w.,:/])
     (?P<sign>{_SIGN}?)\s?
@@ -346,13 +346,21 @@ def _alike(read: Sequence[_Ends | None]) -> list[_Ends | None]:
 
 
 def _ends(cell: str) -> _Ends | None:
-    """The unit of a cell and its one or two numbers in order; None if it has none or more."""
+    """The unit of a cell and its one or two numbers in order; None if it has none or more. All
+    times are in days: "6 months to 2 years"; in "3 and up to 7 miles" both are miles."""
     if len(cell) > _LONGEST:
         return None
     found = quantities(_without_days(cell))
-    units = {one.unit for one in found}
+    last = found[-1].unit if found else ""
+    found = [_in_days(one if one.unit else replace(one, unit=last)) for one in found]
     values = tuple(sorted({one.value for one in found}))
-    return (found[0].unit, values) if len(units) == 1 and len(values) in (1, 2) else None
+    alike = len({one.unit for one in found}) == 1 and len(values) in (1, 2)
+    return (found[0].unit, values) if alike else None
+
+
+def _in_days(one: Quantity) -> Quantity:
+    days = _IN_DAYS.get(one.unit)
+    return one if days is None else replace(one, value=one.value * days, unit="duration-day")
 
 
 def _in_order(held: Sequence[tuple[int, tuple[float, ...]]]) -> list[Band]:
