@@ -60,6 +60,27 @@ def test_a_figure_shows_the_rows_and_cells_that_it_rests_on(page):
     picture(page, "computed-source")
 
 
+def test_a_follow_up_asks_the_same_table_for_someone_else(page):
+    page.script.words = [
+        "SQL: SELECT sum(amount_eur) FROM t1 WHERE lower(person) = 'ann lee'\n",
+        "Say: Ann Lee spent {0} EUR.",
+    ]
+    ask(page, "How much did Ann Lee spend in spent.csv?")
+    page.get_by_text("Ann Lee spent 1379.75 EUR.").first.wait_for()
+    page.script.words = [
+        "SQL: SELECT sum(amount_eur) FROM t1 WHERE lower(person) = 'ben okoro'\n",
+        "Say: Ben Okoro spent {0} EUR.",
+    ]
+    ask(page, "And Ben Okoro?")
+    answer = page.get_by_test_id("stChatMessage").last
+    answer.get_by_text("Ben Okoro spent 20 EUR.").first.wait_for()
+    answer.get_by_text("Rows behind it (1)").click()
+    rows = answer.locator(".cells tbody tr")
+    assert [row.split() for row in rows.all_inner_texts()] == [["Ben", "Okoro", "20.00"]]
+    assert "Ann Lee" in str(page.script.asked[-1]["messages"])  # what "and" refers to
+    picture(page, "computed-follow-up")
+
+
 def test_several_figures_are_a_table_and_a_chart_and_can_be_taken_along(page):
     page.script.words = [
         "SQL: SELECT project, sum(amount_eur) AS total FROM t1 ",
