@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rag_app.answering.arithmetic import computed
-from rag_app.answering.attribution import percentages
+from rag_app.answering.attribution import percentages, pointed
 
 KNOWN = {"85", "3.5", "1250", "960"}
 
@@ -41,6 +41,13 @@ def test_a_small_result_is_not_rounded_to_nothing():
 
 def test_a_figure_alone_is_said_as_it_is():
     assert computed("<<0.125>> g of <<123456.78>> g", KNOWN).text == "0.125 g of 123,456.78 g"
+
+
+def test_points_between_thousands_are_no_decimal_points():
+    known = {"3412", "3.412", "3768", "3.768"}
+    found = computed("<<3.412 - 3.768>> kWh", known, comma=True, thousands={"3.412", "3.768"})
+    assert (found.text, found.steps) == ("-356 kWh", ("3412 − 3768 = -356",))
+    assert pointed("3.412 kWh, 1.223,19 EUR, am 1.02.2026, 12.345.678") == ["3.412", "12.345.678"]
 
 
 def test_large_results_are_grouped():

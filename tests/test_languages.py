@@ -13,7 +13,13 @@ from rag_app.answering.answer_language import (
 from rag_app.answering.extraction import QuoteGenerator
 from rag_app.answering.generation import pieces
 from rag_app.text import languages
-from rag_app.text.languages import is_english, language, language_of, month_called
+from rag_app.text.languages import (
+    decimal_comma,
+    is_english,
+    language,
+    language_of,
+    month_called,
+)
 from rag_app.types import Chunk, Draft, Note, NoteKind, Page, Passage, Span
 from tests.fakes import WordEmbedder
 
@@ -173,3 +179,8 @@ def test_only_what_was_fitted_on_english_is_replaced():
     quotes, sure = QuoteGenerator(WordEmbedder(), 0.5), Sure()
     assert isinstance(in_any_language(quotes, 0.5), AnyLanguage)
     assert in_any_language(sure, 0.5) is sure
+
+
+def test_where_decimals_come_after_a_comma_is_known_by_code_and_by_name():
+    assert [decimal_comma(one) for one in ("de", "German", "fr", "Polish")] == [True] * 4
+    assert [decimal_comma(one) for one in ("en", "English", "", "xx", "Klingon")] == [False] * 5

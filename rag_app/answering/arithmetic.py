@@ -17,6 +17,7 @@ from rag_app.answering.attribution import numbers
 SUM = re.compile(r"<<([^<>]*)>>")
 _UNFINISHED = re.compile(r"<(?:<[^<>]*>?)?\Z")
 _DIGITS = re.compile(r"\d+(?:\.\d+)?")
+_POINTED = re.compile(r"\d+(?:\.\d+)+")
 _SIGNS: Mapping[type[ast.operator], Callable[[Decimal, Decimal], Decimal]] = {
     ast.Add: operator.add,
     ast.Sub: operator.sub,
@@ -46,23 +47,32 @@ class Computed:
 
 
 def computed(
-    text: str, known: Set[str], comma: bool = False, shares: Set[str] = frozenset()
+    text: str,
+    known: Set[str],
+    comma: bool = False,
+    shares: Set[str] = frozenset(),
+    thousands: Set[str] = frozenset(),
 ) -> Computed:
     """The text with every whole sum in it worked out; one that is not whole yet is cut off, and a
     figure alone is none.
 
     `known`: the figures that may be used; `comma`: decimals come after a comma; `shares`: figures
     that stand as percentages only. A product with one of those is that share, unless the sum
-    itself has divided by a hundred, or goes from a share to the whole: "60 * 100 / 15"."""
+    itself has divided by a hundred, or goes from a share to the whole: "60 * 100 / 15".
+    `thousands`: figures that a writer copies as they stand, whose points are no decimal ones."""
     steps: list[str] = []
     values: set[str] = set()
     wrong: list[str] = []
     operands: set[str] = set()
 
+    def whole(found: re.Match[str]) -> str:
+        return found[0].replace(".", "") if found[0] in thousands else found[0]
+
     def worked_out(found: re.Match[str]) -> str:
-        if _DIGITS.fullmatch(found[1].strip()):
-            return _written(Decimal(found[1].strip()), comma)
-        written = _with_shares(found[1], shares)
+        plain = _POINTED.sub(whole, found[1])
+        if _DIGITS.fullmatch(plain.strip()):
+            return _written(Decimal(plain.strip()), comma)
+        written = _with_shares(plain, shares)
         value = _value(written, known)
         used = {_plain(Decimal(one)) for one in _DIGITS.findall(written)} & known
         if value is None or not used:

@@ -32,6 +32,7 @@ _NUMBER = re.compile(r"\d+(?:[.,:'’\u00a0\u202f]\d+)*")
 _SCALED = re.compile(rf"({_NUMBER.pattern})(?:[-\s]?([^\W\d_]+))?")  # "1.5 million", "20k"
 _APART = re.compile(r"(?<![\d.,])\d{1,3}(?: \d{3})+(?:[.,]\d+)*(?!\d)")  # 12 500, 12 500,50
 _GROUPED = re.compile(r"\d{1,3}(?:([.,'’\u00a0\u202f])\d{3})(?:\1\d{3})*")
+_POINTED = re.compile(r"(?<![\d.,])\d{1,3}(?:\.\d{3})+(?!\.?\d|,\d)")
 _MONTHS = (
     *("January", "February", "March", "April", "May", "June", "July", "August", "September"),
     *("October", "November", "December"),
@@ -131,6 +132,11 @@ def percentages(text: str) -> set[str]:
     found = {value for number in _PERCENT.findall(text) for value in _values(number)}
     other = _NUMBER.findall(_PERCENT.sub(" ", text))
     return found - {value for number in other for value in _values(number)}
+
+
+def pointed(text: str) -> list[str]:
+    """The numbers of a text that may be whole ones with points between their thousands."""
+    return _POINTED.findall(text)
 
 
 def missing(claim: str, known: Set[str]) -> list[frozenset[str]]:

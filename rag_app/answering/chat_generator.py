@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence, Set
 from dataclasses import dataclass, field, replace
+from itertools import chain
 
 from rag_app.answering.abstention import Signals
 from rag_app.answering.attribution import (
@@ -19,6 +20,7 @@ from rag_app.answering.attribution import (
     known_figures,
     percentages,
     pieces_of,
+    pointed,
     support,
     support_in,
 )
@@ -56,7 +58,7 @@ from rag_app.answering.prompts import Message, grounded_messages, says_nothing
 from rag_app.answering.span_model import log_sum
 from rag_app.errors import ChatModelError, ModelUnavailable
 from rag_app.retrieval.embedding import Embedder
-from rag_app.text.languages import NAMES, is_english, language
+from rag_app.text.languages import NAMES, decimal_comma, is_english, language
 from rag_app.types import Basis, Draft, Note, NoteKind, Passage, Span
 
 SERVED_CONTEXT, OWN_CONTEXT = 3_000, 800
@@ -102,6 +104,7 @@ class Writing:
     weighed: bool = False  # the word that decides is one of two that were weighed
     known: frozenset[str] = frozenset()  # figures that may be said
     shares: frozenset[str] = frozenset()  # those of them that are percentages
+    thousands: frozenset[str] = frozenset()  # as they stand there with points: "3.412"
     signals: Signals = field(default_factory=Signals)
     chance: float = 0.0  # of being right, as far as that is known
 
@@ -123,6 +126,8 @@ class Writing:
         seen = "\n".join([*asked, *texts])
         self.known = frozenset(known_figures(seen))
         self.shares = frozenset(percentages(seen))
+        abroad = (one.shown for one in excerpts if decimal_comma(language(one.shown)))
+        self.thousands = frozenset(chain.from_iterable(map(pointed, abroad)))
 
 
 class ChatGenerator:

@@ -10,14 +10,14 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Mapping, Sequence, Set
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, groupby
 from pathlib import Path
 
 from rag_app.answering.sentence_ranker import Titled
 from rag_app.answering.span_model import CELLS, log_sum
-from rag_app.retrieval.ranking import rarity, stems, telling
+from rag_app.retrieval.ranking import words_held
 from rag_app.retrieval.sentence_index import title
 from rag_app.tables.bands import asked_for, choices, narrowed
 from rag_app.tables.rows import LabelledRow
@@ -38,7 +38,9 @@ SectionsOf = Callable[[Chunk], Sequence[Chunk]]
 """A chunk in pieces that stand under one heading each."""
 
 _LIKELY = 2.0  # log-odds from which one in two holds it (benchmarks/LOG.md, 2026-11-26)
-_WORDS = 6.0  # log-odds of holding all telling words of the question, where nothing ranks
+# Log-odds that a sentence in another language than English holds the answer: so much of the
+# ranker's, so much for all pieces of the question's words, so little without any (LOG.md).
+_RANKED, _WORDED, _NEITHER = 0.4, 7.6, -1.8
 
 _NEIGHBOURS = 3  # sentences on each side of a likely one that are shown with it
 _ENOUGH = 0.97  # of the probability lies among the chosen sentences, and
@@ -494,33 +496,32 @@ def _scored(
     question: str, passages: Sequence[Titled], ranking: Ranking
 ) -> Sequence[Sequence[float]]:
     """The ranker's log-odds. It was taught English alone: what is written in another language, and
-    asked for in another, is as likely as its words make it, if that is likelier."""
+    asked for in another, is as likely as both it and the question's words make it."""
     scored = ranking(question, passages)
     if is_english(question):
         return scored
-    by_words = _by_words(question, passages)
+    held = words_held(question, _sentences(passages))
     return [
-        ranked if is_english(one.text) else [max(both) for both in zip(ranked, worded, strict=True)]
-        for one, ranked, worded in zip(passages, scored, by_words, strict=True)
+        ranked
+        if is_english(one.text)
+        else [
+            _RANKED * odds + _WORDED * share + _NEITHER
+            for odds, share in zip(ranked, shares, strict=True)
+        ]
+        for one, ranked, shares in zip(passages, scored, held, strict=True)
     ]
 
 
 def _by_words(question: str, passages: Sequence[Titled]) -> list[list[float]]:
-    """A ranking by the question's telling words, where the ranker cannot be used."""
-    held = [[stems(one.text[a:b]) for a, b in one.sentences] for one in passages]
-    weight = rarity(telling(question), [words for one in held for words in one])
-    titles = [stems(one.title) for one in passages]
+    """A ranking by the question's words, where the ranker cannot be used."""
     return [
-        [_WORDS * (_share(weight, words, titled) - 0.5) for words in one]
-        for one, titled in zip(held, titles, strict=True)
+        [_WORDED * share + _NEITHER for share in one]
+        for one in words_held(question, _sentences(passages))
     ]
 
 
-def _share(weight: Mapping[str, float], words: Set[str], titles: Set[str]) -> float:
-    """Of a question's telling words, what a sentence holds, or by half what it stands under."""
-    total = sum(weight.values()) or 1.0
-    held = sum(w * (1.0 if k in words else 0.5 * (k in titles)) for k, w in weight.items())
-    return held / total
+def _sentences(passages: Sequence[Titled]) -> list[tuple[str, list[str]]]:
+    return [(one.title, [one.text[a:b] for a, b in one.sentences]) for one in passages]
 
 
 def _chosen(found: Sequence[_Sentence], titles: Sequence[tuple[str, int]], budget: int) -> set[int]:

@@ -52,7 +52,7 @@ from rag_app.answering.prompts import (
 )
 from rag_app.errors import ChatModelError, ModelUnavailable
 from rag_app.tables.bands import bounded
-from rag_app.text.languages import is_english
+from rag_app.text.languages import decimal_comma, is_english
 from rag_app.text.sentences import one_line
 from rag_app.types import Basis, Draft, Note, NoteKind, Passage, Span
 
@@ -76,7 +76,6 @@ _SIGNS = {"Yes": 1.0, "No": -1.0}  # of answers in English
 _BEGUN = said_as(ReplyStatus.ANSWERED, "").rstrip()
 _PIECES = 60  # of an answer, sentences and lines, at most
 _SEVERAL = 3  # figures of a sheet, the sum of which is one of rows that a writer has guessed
-_COMMA = ("German", "Spanish", "French", "Italian", "Portuguese", "Dutch", "Polish")
 
 
 @dataclass(frozen=True, slots=True)
@@ -391,7 +390,8 @@ class TaughtGenerator(ChatGenerator):
         return computed(reply, known_figures(reply)).text
 
     def _worked_out(self, asked: Writing, text: str) -> Computed:
-        return computed(text, asked.known, asked.language in _COMMA, asked.shares)
+        comma = decimal_comma(asked.language)
+        return computed(text, asked.known, comma, asked.shares, asked.thousands)
 
     def _sayable(self, asked: Writing, raw: str) -> str:
         """As much of a reply so far as may be shown."""

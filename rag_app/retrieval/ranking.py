@@ -280,6 +280,33 @@ def rarity(words: Iterable[str], held: Collection[Collection[str]]) -> dict[str,
     }
 
 
+_GRAM = 4  # letters of a piece of a word (McNamee and Mayfield 2004)
+_TITLE = 0.5  # what a piece counts that only the title holds
+
+
+def words_held(question: str, texts: Iterable[tuple[str, Sequence[str]]]) -> list[list[float]]:
+    """How much of a question's words each sentence holds, of texts given by title and sentences:
+    from 0 to 1, rare pieces of words counting more. Pieces, because endings differ between
+    languages, and some put words together of others."""
+    titled = [(_grams(title), [_grams(one) for one in sentences]) for title, sentences in texts]
+    weight = rarity(_grams(question), [held for _, sentences in titled for held in sentences])
+    total = sum(weight.values()) or 1.0
+    return [
+        [
+            sum(w * (1.0 if k in held else _TITLE * (k in title)) for k, w in weight.items())
+            / total
+            for held in sentences
+        ]
+        for title, sentences in titled
+    ]
+
+
+def _grams(text: str) -> set[str]:
+    """The pieces of its words, whose first and last letters are marked as such."""
+    words = [f"_{word}_" for word in TOKEN.findall(text.lower())]
+    return {w[at : at + _GRAM] for w in words for at in range(max(1, len(w) - _GRAM + 1))}
+
+
 # Words of a question that no document holds, spelt as documents spell what they likely mean. Pure.
 #
 # "what did the commitee decide" finds minutes of a committee. No dictionary knows the names in

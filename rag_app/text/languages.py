@@ -255,6 +255,20 @@ def _called() -> dict[str, str]:
 
 
 @cache
+def decimal_comma(called: str) -> bool:
+    """Whether decimals come after a comma in a language, given by its code or its English name, as
+    CLDR has it; not where it is not known."""
+    from babel import Locale, UnknownLocaleError
+
+    codes = {name: code for code, name in NAMES.items()}
+    try:
+        symbols = Locale.parse(codes.get(called, called)).number_symbols
+    except (UnknownLocaleError, ValueError, TypeError):
+        return False
+    return bool(symbols.get("latn", {}).get("decimal") == ",")
+
+
+@cache
 def german_months() -> frozenset[str]:
     """What German calls the months, in small letters. Of the languages that write "6. November"
     (CLDR) it alone begins them with a capital, as a sentence begins."""
