@@ -31,7 +31,7 @@ from rag_app.scope import OWN, WORKER
 from rag_app.storage import Store
 from rag_app.storage.conversations import REMOVED, from_json, to_json, without
 from rag_app.tables.building import typed_tables
-from rag_app.tables.computing import said, sentence
+from rag_app.tables.computing import said, sentence, told_alone
 from rag_app.tables.describing import alike, describe
 from rag_app.tables.explaining import TextCondition
 from rag_app.tables.querying import Result, TableDatabase
@@ -119,6 +119,19 @@ def beside(
 
 
 PAYMENTS = "How many payments did Ann Lee make?"  # of which the ranker is sure
+
+
+@pytest.mark.parametrize(
+    ("say", "kept"),
+    [
+        ("There are {0} boats, which is 55 in all.", "There are {0} boats."),
+        ("{0} boats (of 55) sailed.", "{0} boats sailed."),
+        ("In May 2024 the first three cost {0}.", "In May 2024 the first three cost {0}."),
+        ("They cost 55 more than {0}.", ""),
+    ],
+)
+def test_a_sentence_has_no_figure_that_nobody_spoke_of(say, kept):
+    assert told_alone(say, "What did the first 3 cost in May? date 2024-05-31") == kept
 
 
 def test_a_query_that_the_ranker_agrees_with_is_surer_than_one_that_it_does_not(store):

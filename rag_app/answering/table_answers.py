@@ -45,6 +45,7 @@ from rag_app.tables.computing import (
     naming_columns,
     rows_used,
     sentence,
+    told_alone,
     upright,
     with_names,
     without_unknown_money,
@@ -237,8 +238,7 @@ class TableAnswers:
         meant: list[Interpretation],
     ) -> TriedQuery | None:
         """The writer's query, where it may be asked for one; else what the ranker is sure of. That
-        understands less than the app's own writer, whose query it makes surer; of another writer it
-        speaks where that has nothing to say."""
+        makes the app's own writer surer, and speaks where another has nothing to say."""
         decides = any(form(one) is AnswerType.DECISION for one in (question, searched))
         if self._writer is not None:
             asking = partial(self._tried, question, opened, language, cancelled, decides)
@@ -296,7 +296,7 @@ class TableAnswers:
                 before = understood[0]
                 messages = [*messages, ("ai", reply), ("human", f"{error}\n{_AGAIN}")]
                 continue
-            say = without_unknown_money(said or understood[1], f"{question} {described.text}")
+            say = told_alone(said or understood[1], f"{question} {described.text} {sql}")
             asked, of_columns = [one.table for one in database.tables], sure_of_columns(each, names)
             tried = TriedQuery(sql, say, result, sure, tuple(asked), sure_of_columns=of_columns)
             return _read_otherwise(tried, apart, question, opened)

@@ -24,6 +24,7 @@ from rag_app.tables.querying import (
 )
 from rag_app.tables.values import in_calendar, money_word, month, year
 from rag_app.text.formats import count, shown_of
+from rag_app.text.languages import in_digits
 from rag_app.text.sentences import one_line
 from rag_app.types import (
     Cell,
@@ -44,6 +45,8 @@ _PLACES = 2  # behind the decimal mark of what is not exact
 NOTHING = "–"  # as it is written where a value or a unit would stand
 _AROUND = ".,;:!?()[]'\"/"
 _HOLE = re.compile(r"\{(\w+)\}")
+_CLAUSE = re.compile(r"(?<=[,;)])\s+|(?<=\w)\s+(?=\()")
+_RUN = re.compile(r"\d+")
 _ONE_DECIMAL = re.compile(r"\A-?[\d.,]*\d[.,]\d\Z")  # of an amount of money two are written
 _ROWS = "rows"
 _AVERAGE = "average"
@@ -269,6 +272,26 @@ def without_unknown_money(template: str, told: str) -> str:
     end = template[-1:] if template[-1:] in ".!?" else ""
     text = " ".join(kept)
     return text if text.endswith(end) else text + end
+
+
+def told_alone(template: str, told: str) -> str:
+    """A template without currencies that nobody spoke of, and without clauses that have such a
+    figure, as a writer's own sum: "{0} boats, which is 55 in all". Empty where it stands beside a
+    value."""
+    template, known = without_unknown_money(template, told), _numbers(in_digits(told))
+    clauses = _CLAUSE.split(template)
+    kept = [one for one in clauses if _numbers(_HOLE.sub("", one)) <= known]
+    if len(kept) == len(clauses):
+        return template
+    if not kept or any(_HOLE.search(one) for one in clauses if one not in kept):
+        return ""
+    end = template[-1:] if template[-1:] in ".!?" else ""
+    return " ".join(kept).rstrip(_AROUND) + end
+
+
+def _numbers(text: str) -> set[str]:
+    """The runs of digits in a text, those of a date and of a number's groups each."""
+    return {digits.lstrip("0") for digits in _RUN.findall(text)}
 
 
 def _listed(result: Result, language: str) -> str:
