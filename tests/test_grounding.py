@@ -240,6 +240,12 @@ def test_a_sum_of_figures_that_stand_nowhere_is_not_said():
     assert text == "" and draft.abstained
 
 
+def test_a_sum_that_has_no_end_is_not_said():
+    model = Scripted("Answer: The ferry costs £<<4 + 4 + 4 + 4", 0.97)
+    _, draft = written(model, SureReader(4.0), 0.0)
+    assert draft.abstained
+
+
 def test_a_figure_that_stands_nowhere_is_not_said():
     model = Scripted("Answer: The ferry costs four euros. It takes 97 minutes.", 0.97)
     text, draft = written(model, SureReader(4.0), 0.0)

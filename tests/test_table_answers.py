@@ -409,6 +409,15 @@ def test_a_query_over_another_table_than_the_rankers_is_asked_for_once_more(stor
     assert "t1: rooms.csv" in told and "t2:" not in told
 
 
+def test_where_nothing_is_found_the_table_that_the_ranker_holds_for_meant_is_asked(store, file):
+    ranker = QueryRanker(MiniLmEmbedder(1), QueryReader(threads=1))
+    right = "SELECT chairs FROM t1 WHERE lower(room) = 'blue'"
+    nothing = "SELECT sum(amount_eur) FROM t2 WHERE amount_eur > 99999"
+    told, draft = of_two(store, file, right, nothing, ranker)
+    assert draft.sentences == ("12 chairs.",)
+    assert "t1: rooms.csv" in told and "t2:" not in told
+
+
 STATEMENT = b"""Income;2024
 Grants;900,5
 Investment income;30,5
@@ -1205,3 +1214,22 @@ def test_of_two_wordings_the_ranker_reads_the_one_that_it_is_surer_of(store):
     for wordings in ((PAYMENTS, other), (other, PAYMENTS)):
         assert told(*wordings).sentences == ("Person: Ann Lee – 2",)
     assert told(other, "") is None
+
+
+APART = (
+    "SQL: SELECT sum(amount) FILTER (WHERE lower(person) = '{0}') - "
+    "sum(amount) FILTER (WHERE lower(person) = '{1}') FROM t1\n"
+    "Say: Ann Lee spent {{0}} EUR more than Ben Okoro."
+)
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "said"),
+    [("ben okoro", "ann lee", "1209.25"), ("ann lee", "ben okoro", "1209.25")],
+)
+def test_a_difference_is_as_its_sentence_has_it_whichever_way_it_was_worked_out(
+    store, first, second, said
+):
+    question = "How much more did Ann Lee spend than Ben Okoro?"
+    draft = beside(store, question, Scripted(APART.format(first, second)))
+    assert draft.sentences == (f"Ann Lee spent {said} EUR more than Ben Okoro.",)

@@ -88,6 +88,11 @@ def computed(
     return Computed(done, tuple(steps), frozenset(values), tuple(wrong), frozenset(operands))
 
 
+def is_cut_off(text: str) -> bool:
+    """Whether a text ends within a sum, which then comes to nothing."""
+    return _UNFINISHED.search(text) is not None
+
+
 def _with_shares(written: str, shares: Set[str]) -> str:
     """A product with percentages as one of shares: "50 * 5472" to "50 / 100 * 5472"."""
     if not shares or "*" not in written:

@@ -10,6 +10,7 @@ cross-encoder, as `sentence_ranker` has it)."""
 from __future__ import annotations
 
 import math
+import re
 import zlib
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
@@ -68,6 +69,8 @@ _BETWEEN = {  # two columns that a figure is of
 }
 _EXACT = 0.8  # of a text that is said, for it to be meant
 Indices = npt.NDArray[np.int64]
+
+_TEXT = re.compile(r"'((?:[^']|'')*)'")  # in a query
 
 
 @dataclass(frozen=True, eq=False)
@@ -459,6 +462,21 @@ def likeliest_table(interpretations: Sequence[Interpretation], database: TableDa
             chances[name] += one.chance
     whole = _NEARLY_ALL * sum(chances.values())
     return next((name for name, chance in chances.items() if chance >= whole), "")
+
+
+def other_way_round(
+    sql: str, say: str, values: Values, interpretations: Sequence[Interpretation]
+) -> str:
+    """The query that gives as much more as another gives less, if the sentence around that has the
+    two things that it compares in the other order; empty: there is none."""
+    if len(values) != 1 or len(values[0]) != 1 or not values[0][0].startswith("-"):
+        return ""
+    texts = [text.replace("''", "'").lower() for text in dict.fromkeys(_TEXT.findall(sql))]
+    places = [say.lower().find(text) for text in texts]
+    if len(places) != 2 or not -1 < places[1] < places[0]:
+        return ""
+    more = ((values[0][0].removeprefix("-"),),)
+    return next((one.candidate.sql for one in interpretations if one.values == more), "")
 
 
 def _same(told: Values, values: Values) -> bool:

@@ -26,6 +26,7 @@ from rag_app.answering.query_ranking import (
     QueryRanker,
     agreement,
     likeliest_table,
+    other_way_round,
     said_of,
     values_of,
 )
@@ -55,8 +56,9 @@ from rag_app.tables.describing import Described, alike
 from rag_app.tables.explaining import of_column, tables_read
 from rag_app.tables.mending import (
     belongs_to,
-    by_sheets,
     either_or,
+    figure_by_sheet,
+    in_the_filled_column,
     left_out,
     mended,
     of_month,
@@ -76,7 +78,6 @@ _LITERAL = re.compile(r"'(?:[^']|'')*'|\b\d+(?:\.\d+)?\b")
 _ALONE, _AMONG = 0.9, 0.7  # of the ranker's chance over a table, and where several may be meant
 _HESITATES = 0.8  # over a column
 _EITHER = 0.7  # how sure one may be of what has two readings
-_SHEETS = 12  # of which each has its figure beside that of all
 _UNKNOWN = 0.9  # how sure a writer counts as that does not say it: a chance of 0.49
 
 
@@ -241,14 +242,14 @@ class TableAnswers:
         makes the app's own writer surer, and speaks where another has nothing to say."""
         decides = any(form(one) is AnswerType.DECISION for one in (question, searched))
         if self._writer is not None:
-            asking = partial(self._tried, question, opened, language, cancelled, decides)
+            likelier = partial(self._likelier, question, searched, opened, meant)
+            asking = partial(self._tried, question, opened, language, cancelled, decides, likelier)
             tried = asking(opened.described)
             if tried and self._taught:
                 meant = meant or self._meant(question, searched, opened)
                 found = [_agreed(tried, question, opened, meant)]
                 with suppress(QueryError, ModelUnavailable):  # the first stands without it
-                    other = likeliest_table(meant, opened.database)
-                    if other and other not in tables_read(opened.database.tree(tried.sql)):
+                    if other := likelier(tried.sql):
                         again = asking(opened.described.of(other))
                         found += [_agreed(again, question, opened, meant)] if again else []
                 return max(found, key=lambda one: one.chance)
@@ -268,6 +269,7 @@ class TableAnswers:
         language: str,
         cancelled: Cancelled,
         yes_or_no: bool,
+        likelier: Callable[[str], str],
         described: Described,
     ) -> TriedQuery | None:
         """What the writer's query over what is described gives; once more if that is nothing."""
@@ -289,11 +291,13 @@ class TableAnswers:
             except _Unknown:
                 return None
             except _OfOtherTable as error:  # it mixed them up: it sees that one alone
-                before = ""  # what it looked for in the other is not to be found in this one
-                messages = self._asking(question, described.of(error.table), language)
+                before, messages = "", self._asking(question, described.of(error.table), language)
                 continue
             except QueryError as error:
                 before = understood[0]
+                if other := likelier(before):  # it sees what the ranker holds for meant, alone
+                    before, messages = "", self._asking(question, described.of(other), language)
+                    continue
                 messages = [*messages, ("ai", reply), ("human", f"{error}\n{_AGAIN}")]
                 continue
             say = told_alone(said or understood[1], f"{question} {described.text} {sql}")
@@ -301,6 +305,24 @@ class TableAnswers:
             tried = TriedQuery(sql, say, result, sure, tuple(asked), sure_of_columns=of_columns)
             return _read_otherwise(tried, apart, question, opened)
         return None
+
+    def _likelier(
+        self,
+        question: str,
+        searched: str,
+        opened: OpenTables,
+        meant: list[Interpretation],
+        sql: str,
+    ) -> str:
+        """The table that the ranker holds for meant, if a query reads others; empty: there is none.
+        What the ranker takes the question for comes into `meant`."""
+        if not self._taught or len(opened.database.tables) < 2:
+            return ""
+        with suppress(QueryError, ModelUnavailable):
+            meant[:] = meant or self._meant(question, searched, opened)
+            other = likeliest_table(meant, opened.database)
+            return other if other not in tables_read(opened.database.tree(sql)) else ""
+        return ""
 
     def _asking(self, question: str, told: Described, language: str) -> list[Message]:
         return query_messages(question, told.text, told.named(question), language, self._taught)
@@ -453,6 +475,8 @@ def _agreed(
     tried: TriedQuery, question: str, opened: OpenTables, meant: Sequence[Interpretation]
 ) -> TriedQuery:
     """A query with the ranker's second opinion."""
+    if turned := other_way_round(tried.sql, tried.say, values_of(tried.result), meant):
+        tried = replace(tried, sql=turned, result=opened.database.run(turned))
     agrees = agreement(values_of(tried.result), meant) if meant else None
     return _of_both_columns(replace(tried, agrees=agrees), question, opened, meant)
 
@@ -531,22 +555,8 @@ def _read_otherwise(
         return _of_units(tried, apart, database)
     other = _otherwise(question, tried.sql, tried.result, database, opened.described)
     called = names_of_rows(tried.result, database)
-    by_sheet = {} if other else _by_sheet(tried, database)
+    by_sheet = {} if other else figure_by_sheet(tried.sql, tried.result, database)
     return replace(tried, other=other, called=called, by_sheet=by_sheet)
-
-
-def _by_sheet(tried: TriedQuery, database: TableDatabase) -> dict[str, Result]:
-    """The only figure of a query over several sheets for each of them: whoever asked for one of
-    them sees it, too."""
-    result = tried.result
-    if len(result.rows) != 1 or len(result.columns) != 1 or not result.operations:
-        return {}
-    with suppress(QueryError):
-        queries = by_sheets(tried.sql, database)
-        if len(queries) <= _SHEETS:
-            found = {name: database.run(sql) for name, sql in queries.items()}
-            return {name: each for name, each in found.items() if len(each.rows) == 1}
-    return {}
 
 
 def _counts_something(result: Result) -> bool:
@@ -581,20 +591,4 @@ def _ran(
     seen = upright(result, [one.table for one in database.tables])
     if seen.decides if yes_or_no else seen.says_something:
         return sql, result, ""
-    return _in_the_filled_column(sql, question, database)
-
-
-def _in_the_filled_column(
-    sql: str, question: str, database: TableDatabase
-) -> tuple[str, Result, str]:
-    """A query with the column of figures of which its rows have any, where a row has them in one of
-    two and the question does not name the empty one: bills are money out. Raises QueryError."""
-    asked = [word for word in compared(question) if word not in STOPWORDS]
-    pair = either_or(sql, database)
-    own, other = (compared(column.name) for column in pair) if pair else ([], [])
-    if pair and not alike([word for word in own if word not in other], asked):
-        filled = with_column(sql, *pair, database)
-        result = database.run(filled)
-        if result.says_something and result.operations:
-            return filled, result, re.sub(r"[{}]", "", pair[1].name) + ": {0}"
-    raise QueryError("No row is found by this query.")
+    return in_the_filled_column(sql, question, database)

@@ -15,7 +15,7 @@ from itertools import chain
 
 from rag_app.answering import abstention
 from rag_app.answering.abstention import Signals
-from rag_app.answering.arithmetic import Computed, computed
+from rag_app.answering.arithmetic import Computed, computed, is_cut_off
 from rag_app.answering.attribution import figures, holding, known_figures, missing, percentages
 from rag_app.answering.chat_generator import (
     ChatGenerator,
@@ -410,7 +410,7 @@ class TaughtGenerator(ChatGenerator):
         done = self._worked_out(asked, text)
         allowed = asked.known | done.figures
         kept = without_invented(done.text, allowed)
-        if done.wrong or not any(c.isalnum() for c in kept):
+        if done.wrong or is_cut_off(text) or not any(c.isalnum() for c in kept):
             return nothing(asked, asked.chance, notes)
         told = " ".join([asked.question, *done.figures])
         draft = self._supported(asked, kept, notes, told)

@@ -35,7 +35,7 @@ from rag_app.tables.periods import (
     within_periods,
     years_read,
 )
-from rag_app.tables.querying import TableDatabase
+from rag_app.tables.querying import Result, TableDatabase
 from rag_app.tables.values import month, with_months
 from rag_app.text.languages import compared
 from rag_app.types import Column, ColumnKind
@@ -48,6 +48,7 @@ _INSIDE = re.compile(r"%([^\W\d_][^%_]*)%")
 _WORD, _FEW = 4, 3  # letters of what may be a word inside of a word, and of any word
 _ENDS_OF_TIMES = frozenset(["since", "until", "till", "before", "after", "from", "to"])
 _YEAR = 4  # figures
+_SHEETS = 12  # of which each has its figure beside that of all
 
 
 def mended(sql: str, question: str, database: TableDatabase) -> str:
@@ -235,6 +236,36 @@ def _reading(node: Node, source: Node, other: str, database: TableDatabase) -> s
     alias = f" AS {source['alias']}" if source.get("alias") else ""
     source |= database.tree(f"SELECT 1 FROM {other}{alias}")["from_table"]
     return database.written(node)
+
+
+def figure_by_sheet(sql: str, result: Result, database: TableDatabase) -> dict[str, Result]:
+    """The only figure of a query over several sheets for each of them: whoever asked for one of
+    them sees it, too."""
+    if len(result.rows) != 1 or len(result.columns) != 1 or not result.operations:
+        return {}
+    with suppress(QueryError):
+        queries = by_sheets(sql, database)
+        if len(queries) <= _SHEETS:
+            found = {name: database.run(one) for name, one in queries.items()}
+            return {name: each for name, each in found.items() if len(each.rows) == 1}
+    return {}
+
+
+def in_the_filled_column(
+    sql: str, question: str, database: TableDatabase
+) -> tuple[str, Result, str]:
+    """A query with the column of figures of which its rows have any, its result and its sentence,
+    where a row has them in one of two and the question does not name the empty one: bills are
+    money out. Raises QueryError."""
+    asked = [word for word in compared(question) if word not in STOPWORDS]
+    pair = either_or(sql, database)
+    own, other = (compared(column.name) for column in pair) if pair else ([], [])
+    if pair and not alike([word for word in own if word not in other], asked):
+        filled = with_column(sql, *pair, database)
+        result = database.run(filled)
+        if result.says_something and result.operations:
+            return filled, result, re.sub(r"[{}]", "", pair[1].name) + ": {0}"
+    raise QueryError("No row is found by this query.")
 
 
 def either_or(sql: str, database: TableDatabase) -> tuple[Column, Column] | None:
