@@ -407,3 +407,98 @@ def test_the_error_of_a_formula_is_text_beside_the_numbers(file):
     (found,) = tables(reading)
     assert found.columns[1].kind is ColumnKind.NUMBER
     assert found.columns[1].has_text
+
+
+def _words(*rows: tuple[str, ...], hidden: dict[int, str]) -> str:
+    """Rows of texts; `hidden`: more that a row says of itself, by its number."""
+    return "".join(
+        f'<row r="{n}"{hidden.get(n, "")}>'
+        + "".join(
+            _cell(f"{chr(65 + at)}{n}", text, kind="inlineStr") for at, text in enumerate(row)
+        )
+        + "</row>"
+        for n, row in enumerate(rows, 1)
+    )
+
+
+def test_hidden_rows_and_columns_with_something_in_them_are_said(file):
+    lines = _words(
+        ("Who", "Pay"), ("Ann", "5"), ("Ben", "7"), hidden={3: ' hidden="1"', 2: ' hidden="0"'}
+    )
+    columns = '<cols><col min="2" max="9" hidden="true"/></cols>'
+    empty = '<row r="4" hidden="1"><c r="A4"/></row><row r="5" hidden="1"/>'
+    plain = f"<sheetData>{_words(('a', 'b'), hidden={})}</sheetData>"
+    book = {"May": f"{columns}<sheetData>{lines}{empty}</sheetData>", "June": plain}
+    reading = read_sheets(file(workbook(book)), limits=LIMITS)
+    assert reading.warnings == (
+        "Hidden rows are read like the others, and count in figures: 1 on “May”.",
+        "Hidden columns are found by their words, and not computed with: 1 on “May”.",
+    )
+    assert "Ben | 7" in reading.pages[0].text
+    assert tables(reading)[0].hidden_columns == (1,)
+
+
+def test_hidden_rows_and_columns_of_opendocument_are_said(file):
+    def row(*texts: str, more: str = "") -> str:
+        return _open_row(*(_open_cell("string", text) for text in texts), more=more)
+
+    empty = _open_row(
+        "<table:table-cell/>", more='table:visibility="collapse" table:number-rows-repeated="99"'
+    )
+    columns = (
+        '<table:table-column/><table:table-column table:visibility="collapse" '
+        'table:number-columns-repeated="5"/>'
+    )
+    rows = row("Who", "Pay") + row("Ann", "5", more='table:visibility="filter"')
+    rows += row("Ben", "7", more='table:visibility="collapse" table:number-rows-repeated="2"')
+    body = f'<table:table table:name="May">{columns}{rows}{empty}</table:table>'
+    reading = read_sheets(file(opendocument("spreadsheet", body)), limits=LIMITS)
+    assert reading.warnings == (
+        "Hidden rows are read like the others, and count in figures: 3 on “May”.",
+        "Hidden columns are found by their words, and not computed with: 1 on “May”.",
+    )
+    assert tables(reading)[0].hidden_columns == (1,)
+
+
+def test_a_warning_names_some_of_many_sheets(file):
+    lines = _words(("Who", "Pay"), ("Ann", "5"), hidden={2: ' hidden="1"'})
+    book = {f"S{n}": f"<sheetData>{lines}</sheetData>" for n in range(8)}
+    (said,) = read_sheets(file(workbook(book)), limits=LIMITS).warnings
+    assert said.endswith("1 on “S0”, 1 on “S1”, 1 on “S2”, 1 on “S3”, 1 on “S4” and 3 more sheets.")
+
+
+UNKNOWN = (
+    "The file does not hold what these formulas give, and their cells are empty: {} on “S”. "
+    "Open it in a spreadsheet program, save it there, and add it again."
+)
+
+
+def test_formulas_without_their_results_are_said(file):
+    cells = "".join(
+        f'<c r="{place}"{kind}><f>1+1</f>{value}</c>'
+        for place, kind, value in (
+            ("A2", "", ""),
+            ("B2", "", "<v/>"),
+            ("C2", "", "<v>2</v>"),
+            ("D2", ' t="str"', "<v></v>"),  # the text is empty
+            ("E2", ' t="e"', "<v>#REF!</v>"),
+            ("F2", "", "<v></v>"),
+        )
+    )
+    charts = '<extLst><x:f xmlns:x="urn:of-charts">S!A1:A9</x:f></extLst>'
+    sheet = (
+        f'<sheetData>{_words(("a", "b"), hidden={})}<row r="2">{cells}</row></sheetData>{charts}'
+    )
+    reading = read_sheets(file(workbook({"S": sheet})), limits=LIMITS)
+    assert reading.warnings == (UNKNOWN.format(3),)
+
+
+def test_formulas_of_opendocument_without_their_results_are_said(file):
+    def formula(more: str = "") -> str:
+        return f'<table:table-cell table:formula="of:=1+1" {more}/>'
+
+    cells = _open_row(_open_cell("string", "a"), formula('table:number-columns-repeated="3"'))
+    known = _open_row(formula('office:value-type="string"'), _open_cell("float", 2))
+    body = f'<table:table table:name="S">{cells}{known}</table:table>'
+    reading = read_sheets(file(opendocument("spreadsheet", body)), limits=LIMITS)
+    assert reading.warnings == (UNKNOWN.format(3),)

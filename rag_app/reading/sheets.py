@@ -131,6 +131,7 @@ _TORN = (
 )
 _PAGE = 1_000_000  # characters: rows are counted out here, nothing is to be cut again
 _MIDNIGHT = dt.time()
+_NAMED = 5  # sheets that a warning names
 
 
 def read_sheets(path: Path, *, limits: Limits, on_page: Told = untold) -> Reading:
@@ -159,9 +160,30 @@ def read_sheets(path: Path, *, limits: Limits, on_page: Told = untold) -> Readin
             except (CalamineError, ValueError) as error:
                 warnings.append(f"The sheet “{name}” is damaged and was left out ({error}).")
             on_page(done, len(names))
+    warnings += _hints({name: facts[name] for name in names if name in facts})
     if packed:
         return finished(path, sections, limits, "", warnings)
     return sections.reading(warnings=warnings)
+
+
+def _hints(facts: Mapping[str, SheetFacts]) -> Iterator[str]:
+    """What a person would not see, or miss, in the sheets of a workbook, a sentence each."""
+    if rows := _by_sheet({name: each.hidden_rows for name, each in facts.items()}):
+        yield f"Hidden rows are read like the others, and count in figures: {rows}."
+    if columns := _by_sheet({name: len(each.filled) for name, each in facts.items()}):
+        yield f"Hidden columns are found by their words, and not computed with: {columns}."
+    if cells := _by_sheet({name: each.unknown for name, each in facts.items()}):
+        yield (
+            f"The file does not hold what these formulas give, and their cells are empty: {cells}. "
+            "Open it in a spreadsheet program, save it there, and add it again."
+        )
+
+
+def _by_sheet(counts: Mapping[str, int]) -> str:
+    """How many there are on which sheets, empty if there are none."""
+    found = [f"{count:,} on “{name}”" for name, count in counts.items() if count]
+    more = f" and {len(found) - _NAMED:,} more sheets"
+    return ", ".join(found[:_NAMED]) + (more if len(found) > _NAMED else "")
 
 
 class _PanicsTold(AbstractContextManager[None]):

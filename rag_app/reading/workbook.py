@@ -1,8 +1,8 @@
 """What a workbook says of its cells besides their values.
 
-Of Excel (.xlsx): which columns are hidden, which cells are percents, money or codes with leading
-zeros, and whether they lie so far apart that the space between fills the memory. Of OpenDocument
-(.ods): percents, money and leading zeros. Knows nothing of pages."""
+Of Excel (.xlsx) and OpenDocument (.ods): which rows and columns are hidden, which cells are
+percents, money or codes with leading zeros, and which hold a formula without its result. Of Excel:
+whether cells lie so far apart that the space between fills the memory. Knows nothing of pages."""
 
 from __future__ import annotations
 
@@ -57,7 +57,10 @@ class SheetFacts:
     cells: int = 0
     last_row: int = 0
     last_column: int = 0
+    hidden_rows: int = 0  # with something in them
     hidden_columns: list[int] = field(default_factory=list)
+    filled: set[int] = field(default_factory=set)  # of the hidden columns
+    unknown: int = 0  # cells with a formula whose result is not in the file
     shown: dict[tuple[int, int], str] = field(default_factory=dict)  # units to be written, errors
     units: list[str] = field(default_factory=list)  # by column
     is_broken: bool = False  # it is no XML, and only looked over
@@ -67,6 +70,11 @@ class SheetFacts:
         self.cells += 1
         self.last_row = max(self.last_row, row)
         self.last_column = max(self.last_column, column)
+
+    def hide(self, first: int, last: int) -> None:
+        """These columns are hidden."""
+        if len(self.hidden_columns) < _MOST_HIDDEN:
+            self.hidden_columns += range(first, min(last + 1, _COLUMNS))
 
     @property
     def is_scattered(self) -> bool:
@@ -221,6 +229,10 @@ class _Scan:
         self._facts = SheetFacts()
         self._row = self._column = 0
         self._at = 0, 0  # of the cell that is being read
+        self._space = ""  # that its name is of
+        self._is_unknown = False  # it has a formula, and so far no result
+        self._is_text = False  # its result is, which may be empty
+        self._is_hidden = False  # its row is, and nothing was found in it yet
         self._shown = _Units()
 
     def read(self, blocks: Iterator[bytes]) -> None:
@@ -229,34 +241,58 @@ class _Scan:
 
     def finish(self) -> SheetFacts:
         """What was found."""
+        self._facts.unknown += self._is_unknown
+        self._facts.filled &= {*self._facts.hidden_columns}
         self._shown.tell(self._facts)
         self._facts.shown.update(self._errors)
         return self._facts
 
     def _start(self, name: str, attributes: dict[str, str]) -> None:
-        tag = name.rpartition("}")[2]
+        space, _, tag = name.rpartition("}")
         if tag == "c":
+            self._space = space
             self._cell(attributes)
-        if tag in ("c", "v", "f"):  # the value of an error is its name
-            error = tag == "v" and self._at in self._errors
-            self._parser.CharacterDataHandler = self._text if error else None
+        if tag in ("c", "v", "f"):
+            self._inside(tag, space)
+        elif tag == "is":
+            self._fill()
         elif tag == "row":
             said = attributes.get("r", "")
             self._row = int(said) if said.isdecimal() else self._row + 1
             self._column = -1
+            self._is_hidden = attributes.get("hidden") in ("1", "true")
         elif tag == "col" and attributes.get("hidden") in ("1", "true"):
             first, last = (int(attributes.get(each, "1")) for each in ("min", "max"))
-            if len(self._facts.hidden_columns) < _MOST_HIDDEN:
-                self._facts.hidden_columns += range(first - 1, min(last, _COLUMNS))
+            self._facts.hide(first - 1, last - 1)
+
+    def _inside(self, tag: str, space: str) -> None:
+        """Begin a cell, its formula, or its value, which is the name of an error if it is one."""
+        if tag == "f" and space == self._space:  # those of charts in a cell are of another
+            self._is_unknown = self._is_unknown or not self._is_text
+        wanted = tag == "v" and (self._is_unknown or self._at in self._errors)
+        self._parser.CharacterDataHandler = self._text if wanted else None
+        if tag == "v":
+            self._fill()
+
+    def _fill(self) -> None:
+        """There is something in the cell that is being read."""
+        self._facts.hidden_rows += self._is_hidden
+        self._is_hidden = False
+        if self._facts.hidden_columns:
+            self._facts.filled.add(self._at[1])
 
     def _text(self, text: str) -> None:
-        self._errors[self._at] += text
+        self._is_unknown = False
+        if self._at in self._errors:
+            self._errors[self._at] += text
 
     def _cell(self, attributes: dict[str, str]) -> None:
         row, column = _place(attributes.get("r", ""), self._row, self._column + 1)
         self._column = column
         self._facts.reach(row, column)
         self._at = row, column
+        self._facts.unknown += self._is_unknown
+        self._is_unknown, self._is_text = False, attributes.get("t") == "str"
         if attributes.get("t") == "e":
             self._errors[row, column] = ""
         style = attributes.get("s", "0")
@@ -282,8 +318,10 @@ class _OpenScan:
         self._columns: list[str] = []  # styles of the sheet's columns
         self._row = self._next_row = self._column = 0
         self._row_style = ""
-        self._sheets: dict[str, _Units] = {}
-        self._sheet = _Units()
+        self._sheets: dict[str, tuple[_Units, SheetFacts]] = {}
+        self._sheet, self._facts = _Units(), SheetFacts()
+        self._hidden: set[int] = set()  # columns of the sheet in which nothing was found yet
+        self._is_hidden = False  # the row is, and nothing was found in it yet
         self._depth = 0  # of tables
 
     def read(self, blocks: Iterator[bytes]) -> None:
@@ -295,8 +333,7 @@ class _OpenScan:
 
     def finish(self) -> Iterator[tuple[str, SheetFacts]]:
         """What was found, by sheet."""
-        for name, units in self._sheets.items():
-            facts = SheetFacts()
+        for name, (units, facts) in self._sheets.items():
             units.tell(facts)
             yield name, facts
 
@@ -327,21 +364,40 @@ class _OpenScan:
 
     def _of_table(self, tag: str, own: dict[str, str], kind: str) -> None:
         style = own.get("default-cell-style-name", "")
+        hidden = own.get("visibility") in ("collapse", "filter")
         if tag == "table":
-            self._sheet = self._sheets.setdefault(own.get("name", ""), _Units())
-            self._columns = []
+            new = _Units(), SheetFacts()
+            self._sheet, self._facts = self._sheets.setdefault(own.get("name", ""), new)
+            self._columns, self._hidden = [], set()
             self._next_row = 1
         elif tag == "table-column":
-            repeated = _repeated(own, "columns")
-            self._columns += [style] * min(repeated, _COLUMNS - len(self._columns))
+            first = len(self._columns)
+            self._columns += [style] * min(_repeated(own, "columns"), _COLUMNS - first)
+            if hidden:
+                self._facts.hide(first, len(self._columns) - 1)
+                self._hidden.update(range(first, len(self._columns)))
         elif tag == "table-row":
             self._row, self._column, self._row_style = self._next_row, 0, style
             self._next_row += _repeated(own, "rows")
+            self._is_hidden = hidden
         elif tag in ("table-cell", "covered-table-cell"):
             column = self._column
             self._column += _repeated(own, "columns")
+            self._fill(column, own, kind)
             if kind in ("float", "percentage", "currency"):
                 self._cell(column, own, kind)
+
+    def _fill(self, first: int, own: dict[str, str], kind: str) -> None:
+        """Note what is in a cell, and in those that it stands for."""
+        rows, columns = self._next_row - self._row, range(first, self._column)
+        if kind:
+            self._facts.hidden_rows += rows * self._is_hidden
+            self._is_hidden = False
+            if found := {column for column in self._hidden if column in columns}:
+                self._facts.filled |= found
+                self._hidden -= found
+        elif own.get("formula"):
+            self._facts.unknown += rows * len(columns)
 
     def _cell(self, first: int, own: dict[str, str], kind: str) -> None:
         of_column = self._columns[first] if first < len(self._columns) else ""
