@@ -31,13 +31,15 @@ from rag_app.scope import OWN, WORKER
 from rag_app.storage import Store
 from rag_app.storage.conversations import REMOVED, from_json, to_json, without
 from rag_app.tables.building import typed_tables
-from rag_app.tables.computing import said, sentence, told_alone
+from rag_app.tables.computing import computation, said, sentence, told_alone
 from rag_app.tables.describing import alike, describe
 from rag_app.tables.explaining import TextCondition
 from rag_app.tables.querying import Result, TableDatabase
 from rag_app.types import (
     Basis,
     Chunk,
+    Column,
+    ColumnKind,
     Computation,
     Document,
     Draft,
@@ -45,6 +47,7 @@ from rag_app.types import (
     Passage,
     RowFilter,
     Status,
+    Table,
     Timing,
 )
 from tests.fakes import WordEmbedder
@@ -1066,6 +1069,19 @@ def test_days_that_rows_were_chosen_by_are_said_as_people_write_them(store):
     said = query_said_as("SELECT sum(amount_eur) FROM t1 WHERE date >= '2021-05-02'", "{0} EUR.")
     draft = answered(store, said)
     assert draft.computation.chosen_by == (RowFilter("Date", ">=", "2 May 2021"),)
+
+
+def test_columns_of_ours_are_called_as_those_of_the_document(store):
+    price = Column("Price", "price", ColumnKind.NUMBER, units=("EUR", "USD"), has_text=True)
+    columns = (price, Column("Price unit", "price_unit_2", ColumnKind.TEXT))
+    table = Table(ID, 0, "", "", columns, 5, 1, 1)
+    names = ("price_unit", "price_text", "price_unit_2", "all_of_it")
+    result = Result(
+        names, ("VARCHAR",) * 4, (), filters=tuple(RowFilter(name, "=", "a") for name in names)
+    )
+    made = computation("SELECT 1", result, (), (), "en", [table])
+    assert made.columns == ("Unit of Price", "Price", "Price unit", "All of it")
+    assert [one.column for one in made.chosen_by] == ["Price", "Price", "Price unit", "all_of_it"]
 
 
 class Other:

@@ -273,6 +273,14 @@ def test_division_by_zero_is_said(asked):
             asked.run(sql)
 
 
+def test_a_figure_that_is_too_large_divides_by_nothing(asked):
+    with pytest.raises(QueryError, match="is too large") as raised:
+        asked.run("SELECT pow(10, 400)")
+    assert "divides" not in str(raised.value)
+    with pytest.raises(QueryError, match=r"divides by zero, or .* too large"):
+        asked.run("SELECT pow(10, 400) / max(amount_eur) FROM t1")
+
+
 @pytest.mark.parametrize("sql", ["SELEC", "SELECT nosuch FROM t1", "SELECT sum('a')"])
 def test_a_wrong_query_says_why_in_one_line(asked, sql):
     with pytest.raises(QueryError) as raised:

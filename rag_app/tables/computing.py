@@ -46,10 +46,11 @@ NOTHING = "–"  # as it is written where a value or a unit would stand
 _AROUND = ".,;:!?()[]'\"/"
 _HOLE = re.compile(r"\{(\w+)\}")
 _CLAUSE = re.compile(r"(?<=[,;)])\s+|(?<=\w)\s+(?=\()")
-_RUN = re.compile(r"\d+")
+_RUN = re.compile(r"[1-9]\d*")
 _ONE_DECIMAL = re.compile(r"\A-?[\d.,]*\d[.,]\d\Z")  # of an amount of money two are written
 _ROWS = "rows"
 _AVERAGE = "average"
+_UNIT_OF = "Unit of {}"  # a column of ours
 _PERIODS = 3  # columns that are months or years, at least
 _UPRIGHT = (("month", "value"), ("year", "value"))  # the columns of what `upright` gives
 _PERIODS_OF_TIME = ("year", "month", "week", "quarter")
@@ -275,23 +276,17 @@ def without_unknown_money(template: str, told: str) -> str:
 
 
 def told_alone(template: str, told: str) -> str:
-    """A template without currencies that nobody spoke of, and without clauses that have such a
-    figure, as a writer's own sum: "{0} boats, which is 55 in all". Empty where it stands beside a
-    value."""
-    template, known = without_unknown_money(template, told), _numbers(in_digits(told))
-    clauses = _CLAUSE.split(template)
-    kept = [one for one in clauses if _numbers(_HOLE.sub("", one)) <= known]
+    """A template without currencies and clauses with figures that nobody spoke of, as a writer's
+    own sum: "{0} boats, which is 55 in all". Empty where such a figure stands beside a value."""
+    template = without_unknown_money(template, told)
+    known, clauses = {*_RUN.findall(in_digits(told))}, _CLAUSE.split(template)
+    kept = [one for one in clauses if known.issuperset(_RUN.findall(_HOLE.sub("", one)))]
     if len(kept) == len(clauses):
         return template
     if not kept or any(_HOLE.search(one) for one in clauses if one not in kept):
         return ""
     end = template[-1:] if template[-1:] in ".!?" else ""
     return " ".join(kept).rstrip(_AROUND) + end
-
-
-def _numbers(text: str) -> set[str]:
-    """The runs of digits in a text, those of a date and of a number's groups each."""
-    return {digits.lstrip("0") for digits in _RUN.findall(text)}
 
 
 def _listed(result: Result, language: str) -> str:
@@ -314,11 +309,11 @@ def computation(
 ) -> Computation:
     """A result as it is kept and shown, its columns called as the tables call them, or as the query
     does; one that is neither, but worked out, by nothing."""
-    called = {column.sql_name: column.name for table in tables for column in table.columns}
+    called, headed = _called(tables), _called(tables, _UNIT_OF)
     told = _with_written(_with_clocks(result))
     return Computation(
         sql,
-        tuple(called.get(n.lower()) or _as_named(n) for n in result.columns),
+        tuple(headed.get(n.lower()) or _as_named(n) for n in result.columns),
         tuple(tuple(said(v, language) for v in row) for row in told.rows[:SHOWN_ROWS]),
         tuple(used),
         tuple(operations),
@@ -327,6 +322,15 @@ def computation(
         cut=result.cut or len(result.rows) > SHOWN_ROWS,
         chosen_by=tuple(_as_said(each, called, language) for each in result.filters),
     )
+
+
+def _called(tables: Sequence[Table], of_unit: str = "{}") -> dict[str, str]:
+    """What tables call their columns, by their names in queries; those that the app has beside them
+    are called after them, and so are those of units where `of_unit` says nothing else."""
+    columns = [column for table in tables for column in table.columns]
+    ours = {one.text_name: one.name for one in columns}
+    ours |= {one.unit_name: of_unit.format(one.name) for one in columns}
+    return ours | {column.sql_name: column.name for column in columns}
 
 
 def _as_named(column: str) -> str:
@@ -567,7 +571,7 @@ def with_names(result: Result, called: Mapping[tuple[int, int], str]) -> Result:
 
 def as_headed(result: Result, tables: Sequence[Table]) -> Result:
     """A result whose columns are called as the tables call them."""
-    names = {column.sql_name: column.name for table in tables for column in table.columns}
+    names = _called(tables, _UNIT_OF)
     return replace(result, columns=tuple(names.get(c.lower(), c) for c in result.columns))
 
 

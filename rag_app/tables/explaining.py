@@ -17,6 +17,7 @@ _FIGURES = {"count_star": "count", "mean": "avg"}
 _AGGREGATES = frozenset(["sum", "avg", "count", "min", "max"])
 _ANY_AGGREGATE = _AGGREGATES | {"count_star", "mean", "median"}
 _LEAVE_SECONDS = frozenset(["sum", "avg", "mean", "min", "max", "median", "abs", "round", "+", "-"])
+_DIVIDE = frozenset(["/", "//", "%", "divide", "mod", "fmod"])
 _LIKE = frozenset(["~~", "~~*"])
 _MATCHES = "regexp_matches"
 _AT_WORD = r"(^|[^\pL\pN])"  # before the first letter of a word, in RE2's writing
@@ -62,6 +63,13 @@ def functions(node: Node) -> frozenset[str]:
     """The names of all functions that a query calls, in lower case."""
     names = (one.get("function_name") for one in nodes(node))
     return frozenset(str(name).lower() for name in names if name)
+
+
+def no_number(node: Node) -> str:
+    """Why a figure of a query has no end: whoever divides may do so by zero."""
+    if _DIVIDE & functions(node):
+        return "The query divides by zero, or a figure in it is too large."
+    return "A figure of the query is too large."
 
 
 def tables_read(node: Node) -> frozenset[str]:

@@ -27,6 +27,7 @@ from rag_app.tables.explaining import (
     columns,
     durations,
     is_average,
+    no_number,
     nodes,
     operations,
     row_filters,
@@ -431,7 +432,7 @@ class TableDatabase:
         described = asked.description or []
         rows = asked.fetchmany(most + 1)
         if any(isinstance(v, float) and not math.isfinite(v) for row in rows for v in row):
-            raise QueryError("The query divides by zero.")
+            raise QueryError(no_number(self._node(query)))
         return Result(
             tuple(each[0] for each in described),
             tuple(str(each[1]) for each in described),
