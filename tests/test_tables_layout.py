@@ -107,6 +107,56 @@ def test_a_totals_row_is_told_by_its_sum_whatever_it_is_called():
     assert roles(found)[-1] == (RowRole.TOTAL, "Altogether |  | 12 | 3")
 
 
+@pytest.mark.parametrize(
+    ("rows", "last"),
+    [
+        ("Bolt | 5.49\nNut | 7.20\nPeg | 8.99\n", "Overall | 21.68"),
+        ("Bolt | 512\nNut | 725\nPeg | 831\n", "Σ | 2068"),
+        ("2021 | 5\n2022 | 7\n2023 | 8\n", "All | 20"),
+        ("1 May 2026 | 5\n2 May 2026 | 7\n3 May 2026 | 8\n", "Every day | 20"),
+        ("Bolt | 5\nNut | 7\nPeg | 8\n\n", "All | 20"),
+    ],
+    ids=["pence", "large", "years", "days", "apart"],
+)
+def test_a_last_row_of_one_measure_is_a_total_where_it_is_no_sum_by_chance(rows, last):
+    (found,) = tables(f"What | Paid\n{rows}{last}")
+    assert found.rows == 3 and roles(found)[-1] == (RowRole.TOTAL, last)
+    (found,) = tables(f"What | Paid\n{rows}{last}1")  # ten times as much
+    assert found.rows == 4
+
+
+def test_totals_below_empty_rows_are_no_data():
+    first = "Ann | 5 | 2\nBen | 7 | 2\nCid | 8 | 3\n\nAll | 20 | 7\n\n"
+    second = "Dee | 5 | 1\nEve | 5 | 3\nFay | 5 | 6\n\nAll | 15 | 10"
+    (found,) = tables(f"Who | Paid | Hours\n{first}{second}")
+    assert found.rows == 6
+    assert [role for role, _ in roles(found)].count(RowRole.TOTAL) == 2
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        "Bolt | 10\nNut | 20\nPeg | 30\nGear | 60",
+        "Ann | 20\nBen | 20\nCid | 20\nDee | 20\nEve | 20\nDonation | 100",
+        "Bolt | 0\nNut | 0\nPeg | 512.75\nGear | 512.75",
+        "Food | 12.50\nRent | 512.25\nFuel | 7.30\nRent | 532.05",
+        "1 May 2026 | 5.49\n2 May 2026 | 7.20\n3 May 2026 | 8.99\n4 May 2026 | 21.68",
+        "Ann | 5\n\nBen | 7\n\nCid | 8\n\nDee | 20",
+        "Ann | 5.49\nBen | 16.19\nCid | 21.68",
+    ],
+    ids=["round", "equal", "zeros", "name-again", "day", "all-apart", "two"],
+)
+def test_a_last_entry_of_one_measure_may_be_a_sum_by_chance(rows):
+    (found,) = tables(f"What | Paid\n{rows}")
+    assert found.rows == rows.count("|")
+
+
+def test_a_last_entry_with_a_text_of_its_own_is_data():
+    rows = "Ann | tea | 5.49\nBen | milk | 7.20\nCid | ham | 8.99\nDee | wine | 21.68"
+    (found,) = tables(f"Who | What | Paid\n{rows}")
+    assert found.rows == 4
+
+
 def test_a_total_may_stand_above_what_it_adds_up():
     rows = "North | 10 | 100\nSouth | 20 | 200\nEast | 30 | 300"
     (found,) = tables(f"Region | Sales | Costs\nTotal | 60 | 600\n{rows}")

@@ -11,18 +11,17 @@ import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from decimal import Decimal
-from functools import lru_cache
-from itertools import pairwise, zip_longest
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rag_app.storage.contents import StoredTable, TableBlock
 from rag_app.tables.columnar import ColumnWriter, Numbers, pack_places, pack_values
-from rag_app.tables.regions import TOTAL, Cells, Region, named_total, regions, shape
+from rag_app.tables.regions import Cells, Region, regions, shape
+from rag_app.tables.totals import rows_of_totals, texts_of
 from rag_app.tables.typing import ColumnRule, count_texts, rules
-from rag_app.tables.values import currency, is_empty, month, written_number, year
+from rag_app.tables.values import currency, is_empty, month, year
 from rag_app.text.languages import magnitude
 from rag_app.types import Column, ColumnKind, Grid, Reading, RowRole, SideRow, Table
 
@@ -54,11 +53,6 @@ _DEEPEST = 2  # rows that name the columns
 _LOOKED_AT = 200
 _LONGEST_NAME = 80  # characters
 _LONG_NOTE = 40
-_NUMBERED = 0.6  # of the steps from row to row, in a column that numbers them
-_LAST = 50  # rows at the end of a table in which a total is looked for if it is long
-_LONG = 20_000  # rows
-_PAIR = 2  # rows that make the last one by chance
-_FEW = 3  # rows that a column numbers only where they begin with it: 3 is 1 and 2, too
 _IN_BRACKETS = re.compile(r"(?:\s\(|\[)\s*(?:in\s)?\s*([^()\[\]]{1,20}?)\s*[)\]]\s*\Z")
 _SAYS = re.compile(r"[\d,;!“”„«»]|\.\s")  # no name of a column does: it is what one holds
 _NAME_WORDS = 4  # of a name of a column, at most, beside one other
@@ -254,7 +248,7 @@ def lay_out(cells: Cells, region: Region) -> Layout:
     notes = _notes(cells, region, header, body)
     data = [row for row in body if row not in notes]
     aside += notes.items()
-    totals = _totals(cells, region, data) if depth or len(data) > 2 else set()
+    totals = rows_of_totals(cells, region, data) if depth or len(data) > 2 else set()
     data = [row for row in data if row not in totals]
     aside += [(row, RowRole.TOTAL) for row in totals]
     title = " – ".join(filter(None, (" ".join(filter(None, cells.texts(r))) for r in titles)))
@@ -270,12 +264,8 @@ def _again(cells: Cells, header: Sequence[int], body: Sequence[int]) -> set[int]
     return {row for row in body if cells.texts(row) in said} if said else set()
 
 
-def _texts(cells: Cells, region: Region, row: int) -> list[str]:
-    return cells.texts(row)[region.first_column : region.last_column + 1]
-
-
 def _count(cells: Cells, region: Region, row: int) -> int:
-    return sum(map(bool, _texts(cells, region, row)))
+    return sum(map(bool, texts_of(cells, region, row)))
 
 
 def _titles(cells: Cells, region: Region) -> list[int]:
@@ -393,9 +383,9 @@ def _notes(
 
     In a table of two columns such a line may well be a row without its value."""
     found: dict[int, RowRole] = {}
-    named = [_texts(cells, region, row) for row in header]
+    named = [texts_of(cells, region, row) for row in header]
     for row in body:
-        texts = _texts(cells, region, row)
+        texts = texts_of(cells, region, row)
         if texts in named:
             found[row] = RowRole.HEADER
             continue
@@ -407,136 +397,6 @@ def _notes(
     if len(found) == len(body):
         return {}
     return found
-
-
-def _totals(cells: Cells, region: Region, data: Sequence[int]) -> set[int]:
-    """The rows that say what others add up to."""
-    begin = max(1, len(data) - _LAST) if len(data) > _LONG else 1
-    standing_out = [at for at in range(begin, len(data)) if _stands_out(cells, region, data, at)]
-    last = {at for at in range(max(3, len(data) - 2), len(data))}
-    on_top = len(data) > 2 and named_total(_texts(cells, region, data[0]))
-    if not standing_out and not on_top and (not last or len(data) > _LONG):
-        return set()
-    sums = _Sums(cells, region, data)
-    if on_top and sums.leads():
-        sums.note_total(0)
-    for at in sorted({*standing_out, *last}):
-        stands_out = at in standing_out
-        least, ends = _least(_texts(cells, region, data[at])), at == len(data) - 1
-        if sums.adds_up(at, sure=not stands_out, least=least, ends=ends) or (
-            stands_out and _is_named(cells, region, data[at], at >= len(data) - 2)
-        ):
-            sums.note_total(at)
-    return {data[at] for at in sums.totals}
-
-
-def _stands_out(cells: Cells, region: Region, data: Sequence[int], at: int) -> bool:
-    """Whether a cell of a row is empty that is filled above, or it has a total's name, or one with
-    the word for it: "Week 1 total"."""
-    texts = _texts(cells, region, data[at])
-    called = next((text for text in texts[:3] if shape(text) == "t"), "")
-    if TOTAL.search(called) or named_total(texts):
-        return True
-    above = _texts(cells, region, data[at - 1])
-    if not any(texts[: len(above)]):
-        return False
-    pairs = list(zip_longest(texts, above, fillvalue=""))
-    return any(b and not a for a, b in pairs) and not any(a and not b for a, b in pairs)
-
-
-def _least(texts: Sequence[str]) -> int:
-    """How many measures have to add up where a cell of a row is empty. One does by chance among
-    small numbers: it is enough where no name says that the row is an entry, or a name says that it
-    is none."""
-    worded = any(TOTAL.search(text) for text in texts[:3])
-    return 1 if worded or not any(texts[:1]) else 2
-
-
-def _is_named(cells: Cells, region: Region, row: int, at_end: bool) -> bool:
-    """Whether the word alone makes a total: it stands at the end of a table, with numbers alone
-    beside it; a row with a day or a name of its own is an entry that is called so."""
-    texts = [text for text in _texts(cells, region, row) if text]
-    others = [text for text in texts if not is_empty(text) and written_number(text) is None]
-    return at_end and named_total(texts) and len(others) == 1 < len(texts)
-
-
-class _Sums:
-    """The measures of a table, as sums from its first row on."""
-
-    def __init__(self, cells: Cells, region: Region, data: Sequence[int]) -> None:
-        columns = list(region.columns)
-        typed = rules(count_texts(cells.text(row, c) for row in data) for c in columns)
-        self.totals: list[int] = []
-        self._values: list[NDArray[np.float64]] = []
-        self._sums: list[NDArray[np.float64]] = []
-        self._room: list[float] = []
-        for rule, column in zip(typed, columns, strict=True):
-            if rule.kind.is_measure and rule.units != ("%",):
-                values = _floats(rule, (cells.text(row, column) for row in data), len(data))
-                if _counts_rows(values) and (len(data) > _FEW or column == columns[0]):
-                    continue
-                self._values.append(values)
-                self._sums.append(np.concatenate([[0.0], np.nancumsum(values)]))
-                self._room.append(0.5 * 10.0 ** -min(rule.places, 9))
-
-    def note_total(self, at: int) -> None:
-        """Remember that this row is a total: it is not to be added again."""
-        self.totals.append(at)
-
-    def adds_up(self, at: int, sure: bool, least: int, ends: bool) -> bool:
-        """Whether a row is the sum of those since the last total, of all above, or of the totals.
-
-        `sure`: nothing else speaks for it, so several measures have to agree, and all of them;
-        else at least so many, and most; of a row that `ends` the table one, if it is the sum of
-        more than two: 20 paid by two is as likely to be 40 that the third owes."""
-        since = self.totals[-1] + 1 if self.totals else 0
-        # Rows that would be added up, and each sum as (from, the totals in it).
-        ways = [(at - since, (since, 0))]
-        if self.totals:
-            ways += [(at - len(self.totals), (0, -1)), (len(self.totals), (at, 1))]
-        return any(
-            self._agrees(at, *way, sure, 1 if ends and count > _PAIR else least)
-            for count, way in ways
-            if count > 1 + sure
-        )
-
-    def leads(self) -> bool:
-        """Whether the first row is the sum of all below it. Its name has to speak for it, too: what
-        is earned is what it costs and what is left."""
-        return self._is(0, [float(np.nansum(values[1:])) for values in self._values])
-
-    def _agrees(self, at: int, since: int, totals: int, sure: bool, least: int) -> bool:
-        """Whether a row is the sum of the rows `since`, so many times the totals above added."""
-        added = [float(sums[at] - sums[since]) for sums in self._sums]
-        if self.totals:
-            of_totals = (totals * float(np.nansum(each[self.totals])) for each in self._values)
-            added = [a + b for a, b in zip(added, of_totals, strict=True)]
-        return self._is(at, added, sure, least)
-
-    def _is(self, at: int, sums: Sequence[float], sure: bool = False, least: int = 1) -> bool:
-        """Whether most measures of a row are these sums, and at least so many."""
-        said = agrees = 0
-        for values, added, room in zip(self._values, sums, self._room, strict=True):
-            value = float(values[at])
-            if np.isnan(value) or value == 0:
-                continue
-            said += 1
-            agrees += abs(added - value) <= room * (1 + 1e-9) + 1e-9 * abs(value)
-        return agrees == said > 1 if sure else agrees >= least and agrees * 2 > said
-
-
-def _counts_rows(values: NDArray[np.float64]) -> bool:
-    """Whether a column numbers the rows: 1, 2, 3 are no measures, though 1 and 2 make 3."""
-    return len(values) > 2 and float(np.mean(np.diff(values) == 1)) > _NUMBERED
-
-
-def _floats(rule: ColumnRule, texts: Iterable[str], count: int) -> NDArray[np.float64]:
-    @lru_cache(100_000)
-    def number(text: str) -> float:
-        value = rule.typed(text).value
-        return float(value) if isinstance(value, int | float | Decimal) else np.nan
-
-    return np.fromiter(map(number, texts), dtype=np.float64, count=count)
 
 
 _MILLIONS = ("m", "mn")  # behind a currency
