@@ -113,6 +113,19 @@ def test_a_document_that_is_added_has_its_tables(tmp_path):
         assert (table.title, table.rows) == ("Expenses of May", 4)
 
 
+def test_a_document_with_a_wider_table_than_is_computed_with_says_so(tmp_path):
+    settings = Settings.load(data_dir=tmp_path)
+    wide = "\n".join(",".join(f"{sign}{n}" for n in range(2_001)) for sign in ("n", ""))
+    with Library(settings, embedder=WordEmbedder()) as library:
+        added = library.add("wide.csv", wide.encode())
+        library.wait([added.document.id], timeout=60)
+        (document,) = library.documents()
+        assert document.warnings == (
+            "Figures are computed from the first 2,000 of the 2,001 columns of a table; the others "
+            "are found by their words.",
+        )
+
+
 def test_a_sum_says_which_rows_it_is_made_of_and_leaves_the_total_out(asked):
     result = asked.run("SELECT sum(amount_eur) FROM t1 WHERE paid = 'yes'")
     assert result.rows == ((Decimal("1229.25"),),)

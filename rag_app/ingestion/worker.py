@@ -16,6 +16,7 @@ import threading
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -45,7 +46,7 @@ from rag_app.storage.contents import Conclusion, Scan, Scans, StoredTable
 from rag_app.storage.queue import ClaimLost
 from rag_app.storage.vectors import VectorIndex
 from rag_app.supervision import give_way, surviving
-from rag_app.tables.building import typed_tables
+from rag_app.tables.building import typed_tables, wider_than_kept
 from rag_app.text.formats import readable_name
 from rag_app.text.languages import language_of
 from rag_app.types import Chunk, Document, Page, Reading, Recognised, Status
@@ -353,7 +354,9 @@ class Ingestion(JobQueue):
                 )
                 reading = self._parts.take_in(document, reading, limits, task.cancelled)
             self._store.queue.note_reading(document.id, reading)
-            self._store.save_reading(document.id, reading, _tables(document, lambda: reading))
+            tables = _tables(document, lambda: reading)
+            said = (*reading.warnings, *wider_than_kept(tables))
+            self._store.save_reading(document.id, replace(reading, warnings=said), tables)
             if reading.parts:
                 self.wake()
         task.stage = STAGES[Status.READ]

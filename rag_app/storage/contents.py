@@ -411,6 +411,7 @@ class StoredTable:
 
     table: Table
     blocks: tuple[TableBlock, ...]
+    columns_left_out: int = 0  # of those on the page, behind those that are kept; itself it is not
 
 
 def save_tables(db: Connection, document_id: str, tables: Iterable[StoredTable]) -> None:

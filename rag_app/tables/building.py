@@ -91,7 +91,21 @@ def _stored(document_id: str, ordinal: int, cells: Cells, layout: Layout) -> Sto
     described = [
         replace(c, has_text=writer.has_text) for c, writer in zip(described, writers, strict=True)
     ]
-    return StoredTable(_table(document_id, ordinal, cells, layout, described), tuple(blocks))
+    table = _table(document_id, ordinal, cells, layout, described)
+    return StoredTable(table, tuple(blocks), layout.region.width - len(columns))
+
+
+def wider_than_kept(tables: Iterable[StoredTable]) -> Iterator[str]:
+    """What is to be said of tables whose columns are more than can be computed with."""
+    for stored in tables:
+        if stored.columns_left_out:
+            kept = len(stored.table.columns)
+            of = f"“{stored.table.name}”" if stored.table.name else "a table"
+            yield (
+                f"Figures are computed from the first {kept:,} of the "
+                f"{kept + stored.columns_left_out:,} columns of {of}; the others are found by "
+                "their words."
+            )
 
 
 def _rules(cells: Cells, layout: Layout, columns: Sequence[int]) -> list[ColumnRule]:
