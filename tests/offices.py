@@ -115,15 +115,19 @@ def xlsx(**sheets: Iterable[Iterable[str | float]]) -> bytes:
     )
 
 
-def workbook(sheets: Mapping[str, str], styles: str = "") -> bytes:
-    """A workbook of sheets by name, each given as what is inside its XML."""
+def workbook(
+    sheets: Mapping[str, str], styles: str = "", *, asks_to_compute: bool = False
+) -> bytes:
+    """A workbook of sheets by name, each given as what is inside its XML; `asks_to_compute`: it
+    has whoever opens it compute its formulas."""
     files: dict[str, str | bytes] = {}
     listed = ""
     for number, (name, inside) in enumerate(sheets.items(), 1):
         listed += f'<sheet name="{name}" sheetId="{number}" r:id="rId{number}"/>'
         files[f"xl/worksheets/sheet{number}.xml"] = f'<worksheet xmlns="{S}">{inside}</worksheet>'
     files["xl/workbook.xml"] = (
-        f'<workbook xmlns="{S}" xmlns:r="{R}"><sheets>{listed}</sheets></workbook>'
+        f'<workbook xmlns="{S}" xmlns:r="{R}"><sheets>{listed}</sheets>'
+        f'<calcPr fullCalcOnLoad="{asks_to_compute:d}"/></workbook>'
     )
     targets = [("worksheet", f"worksheets/sheet{n}.xml") for n in range(1, len(sheets) + 1)]
     if styles:

@@ -468,7 +468,7 @@ def test_a_warning_names_some_of_many_sheets(file):
 
 
 UNKNOWN = (
-    "The file does not hold what these formulas give, and their cells are empty: {} on “S”. "
+    "The file does not hold what these formulas give, but nothing, or 0: {} on “S”. "
     "Open it in a spreadsheet program, save it there, and add it again."
 )
 
@@ -491,6 +491,23 @@ def test_formulas_without_their_results_are_said(file):
     )
     reading = read_sheets(file(workbook({"S": sheet})), limits=LIMITS)
     assert reading.warnings == (UNKNOWN.format(3),)
+
+
+@pytest.mark.parametrize(
+    ("asks", "second", "unknown"),
+    [(True, 0, 2), (True, 7, 0), (False, 0, 0)],
+    ids=["waits", "computed", "saved"],
+)
+def test_formulas_that_all_give_0_in_a_workbook_that_waits_for_results_have_none(
+    file, asks, second, unknown
+):
+    rows = "".join(
+        f'<row r="{n}"><c r="A{n}"><f>B{n}*2</f><v>{value}</v></c>{_cell(f"B{n}", n)}</row>'
+        for n, value in ((1, 0), (2, second))
+    )
+    data = workbook({"S": f"<sheetData>{rows}</sheetData>"}, asks_to_compute=asks)
+    said = (UNKNOWN.format(unknown),) if unknown else ()
+    assert read_sheets(file(data), limits=LIMITS).warnings == said
 
 
 def test_formulas_of_opendocument_without_their_results_are_said(file):

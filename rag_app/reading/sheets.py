@@ -174,7 +174,7 @@ def _hints(facts: Mapping[str, SheetFacts]) -> Iterator[str]:
         yield f"Hidden columns are found by their words, and not computed with: {columns}."
     if cells := _by_sheet({name: each.unknown for name, each in facts.items()}):
         yield (
-            f"The file does not hold what these formulas give, and their cells are empty: {cells}. "
+            f"The file does not hold what these formulas give, but nothing, or 0: {cells}. "
             "Open it in a spreadsheet program, save it there, and add it again."
         )
 

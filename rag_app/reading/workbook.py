@@ -61,6 +61,8 @@ class SheetFacts:
     hidden_columns: list[int] = field(default_factory=list)
     filled: set[int] = field(default_factory=set)  # of the hidden columns
     unknown: int = 0  # cells with a formula whose result is not in the file
+    zeros: int = 0  # cells with a formula whose result is said to be 0
+    is_computed: bool = False  # a formula has another result
     shown: dict[tuple[int, int], str] = field(default_factory=dict)  # units to be written, errors
     units: list[str] = field(default_factory=list)  # by column
     is_broken: bool = False  # it is no XML, and only looked over
@@ -103,8 +105,19 @@ def _facts(archive: Archive) -> Iterator[tuple[str, SheetFacts]]:
     if not main.endswith(".xml"):
         return
     units = _unit_of_styles(archive, main)
-    for name, part in _sheets(archive, main):
-        yield name, _facts_of(archive, part, units)
+    found = [(name, _facts_of(archive, part, units)) for name, part in _sheets(archive, main)]
+    if _waits_for_results(archive, main) and not any(each.is_computed for _, each in found):
+        for _, each in found:  # a library writes 0 where it does not compute
+            each.unknown += each.zeros
+    yield from found
+
+
+def _waits_for_results(archive: Archive, main: str) -> bool:
+    """Whether a workbook asks whoever opens it to compute all of its formulas first."""
+    with archive.open(main) as member:
+        return any(
+            each.get("fullCalcOnLoad") in ("1", "true") for each in outermost(member, {"calcPr"})
+        )
 
 
 def _facts_of(archive: Archive, part: str, units: list[str]) -> SheetFacts:
@@ -268,7 +281,8 @@ class _Scan:
     def _inside(self, tag: str, space: str) -> None:
         """Begin a cell, its formula, or its value, which is the name of an error if it is one."""
         if tag == "f" and space == self._space:  # those of charts in a cell are of another
-            self._is_unknown = self._is_unknown or not self._is_text
+            self._is_unknown = not self._is_text
+            self._facts.is_computed |= self._is_text
         wanted = tag == "v" and (self._is_unknown or self._at in self._errors)
         self._parser.CharacterDataHandler = self._text if wanted else None
         if tag == "v":
@@ -282,6 +296,9 @@ class _Scan:
             self._facts.filled.add(self._at[1])
 
     def _text(self, text: str) -> None:
+        if self._is_unknown:
+            self._facts.zeros += text == "0"
+            self._facts.is_computed |= text != "0"
         self._is_unknown = False
         if self._at in self._errors:
             self._errors[self._at] += text
