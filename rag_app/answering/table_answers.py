@@ -273,12 +273,10 @@ class TableAnswers:
         described: Described,
     ) -> TriedQuery | None:
         """What the writer's query over what is described gives; once more if that is nothing."""
-        database = opened.database
         messages = self._asking(question, described, language)
-        sure, before, names = 1.0, "", figures(database)
+        sure, before, names = 1.0, "", figures(opened.database)
         for _ in range(TRIES):
-            heard: list[float] = []
-            each: list[tuple[str, float]] = []
+            heard, each = list[float](), list[tuple[str, float]]()
             reply = self._reply(messages, cancelled, heard.append, each.extend)
             understood = understood_query(reply)
             if understood is None or cancelled() or _asks_less(understood[0], before):
@@ -286,8 +284,8 @@ class TableAnswers:
             sure = min(sure, heard[0] if heard else _UNKNOWN)
             try:
                 sql = _whole(*understood, question, opened)
-                sql, result, said = _ran(sql, question, database, described, yes_or_no)
-                apart = units_apart(sql, database) if result.says_something else None
+                sql, result, said = _ran(sql, question, opened.database, described, yes_or_no)
+                apart = units_apart(sql, opened.database) if result.says_something else None
             except _Unknown:
                 return None
             except _OfOtherTable as error:  # it mixed them up: it sees that one alone
@@ -301,8 +299,9 @@ class TableAnswers:
                 messages = [*messages, ("ai", reply), ("human", f"{error}\n{_AGAIN}")]
                 continue
             say = told_alone(said or understood[1], f"{question} {described.text} {sql}")
-            asked, of_columns = [one.table for one in database.tables], sure_of_columns(each, names)
-            tried = TriedQuery(sql, say, result, sure, tuple(asked), sure_of_columns=of_columns)
+            asked = tuple(one.table for one in opened.database.tables)
+            of = sure_of_columns(each, names)
+            tried = TriedQuery(sql, say, result, sure, asked, sure_of_columns=of)
             return _read_otherwise(tried, apart, question, opened)
         return None
 
