@@ -63,7 +63,8 @@ def plain_http_is_allowed() -> bool:
 
 def _variables(names: Sequence[str]) -> str:
     """Settings as the environment calls them."""
-    return " and ".join(f"RAG_APP_{name.upper()}" for name in names)
+    *first, last = (f"RAG_APP_{name.upper()}" for name in names)
+    return f"{', '.join(first)} and {last}" if first else last
 
 
 def _default_data_dir() -> Path:
@@ -401,8 +402,8 @@ class Settings(BaseSettings):
         given = [name for name in _PROVIDER if getattr(self, name)]
         if self.sign_in != "oidc" and given:
             raise SettingsError(
-                f"{_variables(given)} belongs to RAG_APP_SIGN_IN=oidc, and that is "
-                f"{self.sign_in}: set it to oidc, or leave the rest out."
+                f"RAG_APP_SIGN_IN is {self.sign_in}, and only oidc takes {_variables(given)}: "
+                "set it to oidc, or leave the rest out."
             )
         missing = [name for name in (*_PROVIDER, "public_url") if not getattr(self, name)]
         if self.sign_in == "oidc" and missing:
@@ -439,9 +440,8 @@ class Settings(BaseSettings):
             first = error.errors()[0]
             name = "_".join(str(part) for part in first["loc"]).upper()
             given_as = _SECRET_PART.sub("…", repr(first.get("input")))
-            raise SettingsError(
-                f"RAG_APP_{name} cannot be {given_as}: {first['msg'].lower()}."
-            ) from None
+            why = first["msg"].removeprefix("Value error, ").lower()
+            raise SettingsError(f"RAG_APP_{name} cannot be {given_as}: {why}.") from None
         except UnreadableSetting as error:  # a file of secrets, as a rule
             raise SettingsError(f"A setting cannot be read: {error} ({error.__cause__}).") from None
 

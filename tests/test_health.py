@@ -6,6 +6,7 @@ import asyncio
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -18,7 +19,7 @@ import pytest
 from rag_app import cli
 from rag_app.cli import server_commands
 from rag_app.environment import shared_environment
-from rag_app.errors import LibraryInUse
+from rag_app.errors import LibraryInUse, SettingsError
 from rag_app.observing.measures import LibraryFigures
 from rag_app.settings import Settings
 from rag_app.ui import health, texts, web_guard
@@ -267,6 +268,16 @@ def test_an_end_while_models_compute_is_no_failure():
         [sys.executable, "-c", ENDS_WHILE_MODELS_COMPUTE], capture_output=True, timeout=120
     )
     assert (ended.returncode, ended.stderr) == (0, b"")
+
+
+def test_a_port_that_another_program_has_is_said_and_nothing_begins():
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        with (
+            pytest.raises(SettingsError, match=f"port {port} of 127.0.0.1: "),
+            health.serving(Settings.load(), Standing(Opened), "127.0.0.1", port),
+        ):
+            pytest.fail("it began")
 
 
 def test_secrets_in_files_go_to_workers_on_other_machines(tmp_path, monkeypatch):

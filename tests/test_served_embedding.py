@@ -332,7 +332,7 @@ def test_the_administrators_page_says_what_is_sent_where(tmp_path):
     assert "http://embed.example/v1" in said and "https://llm.example:8443/v1" in said
     assert "OTEL_EXPORTER_OTLP_ENDPOINT" in said
     here = texts_access.sent_where(Settings.load(generator="reader"), "")
-    assert here.count("stays on this computer") == 2 and "none are made" in here
+    assert here.count("stays on the server") == 2 and "none are made" in here
     hosted = texts_access.sent_where(Settings.load(generator="anthropic:m"), "openai:m")
     assert "anthropic" in hosted and "api.openai.com" in hosted
     assert "openai:bge@" in texts_access.models_set(settings, "openai:bge@http://e/v1")

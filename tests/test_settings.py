@@ -138,9 +138,14 @@ def test_a_provider_that_is_half_set_is_refused_with_what_is_missing(missing):
     [
         (
             {"oidc_url": "https://id.example.org"},
-            "RAG_APP_OIDC_URL belongs to RAG_APP_SIGN_IN=oidc",
+            "RAG_APP_SIGN_IN is none, and only oidc takes RAG_APP_OIDC_URL:",
         ),
-        ({"sign_in": "headers", "oidc_secret": "hush"}, "RAG_APP_OIDC_SECRET belongs to"),
+        ({"sign_in": "headers", "oidc_secret": "hush"}, "only oidc takes RAG_APP_OIDC_SECRET:"),
+        (
+            {"oidc_url": "https://id.example.org", "oidc_client": "c", "oidc_secret": "hush"},
+            "only oidc takes RAG_APP_OIDC_URL, RAG_APP_OIDC_CLIENT and RAG_APP_OIDC_SECRET:",
+        ),
+        ({"queues": "embed,foo"}, "RAG_APP_QUEUES cannot be 'embed,foo': it is neither"),
         ({"cookie_secret": "hush"}, "RAG_APP_COOKIE_SECRET must have 32 characters"),
         ({"sign_in": "magic"}, "RAG_APP_SIGN_IN cannot be 'magic'"),
         ({"public_url": "docs.example.org"}, "RAG_APP_PUBLIC_URL cannot be"),

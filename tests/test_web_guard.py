@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import http.client
 import os
 import socket
@@ -169,6 +170,19 @@ def test_a_foreign_page_gets_no_socket_and_nobody_is_asked_who_we_are(served):
         refused = served.shake_hands(origin)
         assert refused.status_code == 403 and refused.body == texts.OTHER_SITE.encode()
     assert served.asked == []
+
+
+def test_the_log_says_what_a_proxy_that_changes_the_host_has_to_pass_on(caplog):
+    headers = [(b"host", b"localhost"), (b"origin", b"http://localhost:8080")]
+    asked = {"type": "websocket", "path": "/_stcore/stream", "headers": headers}
+    sent = []
+
+    async def send(message):
+        sent.append(message)
+
+    asyncio.run(web_guard.Guard(None, "")(asked, None, send))
+    assert sent[0]["status"] == 403 and "pass Host on" in caplog.text
+    assert "8080" not in caplog.text  # an address of a stranger's
 
 
 def test_our_page_and_who_was_let_in_get_one_and_nobody_is_asked_either(served):

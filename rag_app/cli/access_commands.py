@@ -152,7 +152,7 @@ def _groups(arguments: argparse.Namespace) -> int:
 
 
 def _group_line(group: PeopleGroup) -> str:
-    return f"{group.name}  {', '.join(sorted(group.members))}".rstrip()
+    return f"{group.id}  {group.name}  {', '.join(sorted(group.members))}".rstrip()
 
 
 # Collections and roles

@@ -13,6 +13,7 @@ import asyncio
 import hmac
 import logging
 import signal
+import socket
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -24,6 +25,7 @@ from starlette.requests import HTTPConnection, Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import BaseRoute, Route
 
+from rag_app.errors import SettingsError
 from rag_app.library import Library
 from rag_app.observing.measures import CONTENT_TYPE, LibraryFigures, PrometheusMeasures, count_by
 from rag_app.settings import Settings
@@ -146,19 +148,32 @@ def routes(settings: Settings, of: Standing | None = None) -> list[BaseRoute]:
 
 @contextmanager
 def serving(settings: Settings, of: Standing, host: str, port: int) -> Iterator[None]:
-    """Inside the block a process without a page answers these questions on a port."""
+    """Inside the block a process without a page answers these questions on a port. Raises
+    SettingsError where it cannot listen there."""
+    listening = _listening(host, port)
     app = Starlette(routes=routes(settings, of))
     told = uvicorn.Config(
         app, host=host, port=port, log_level="warning", access_log=False, lifespan="off"
     )
     server = uvicorn.Server(told)
-    thread = threading.Thread(target=server.run, name="rag-app-health", daemon=True)
+    thread = threading.Thread(
+        target=server.run, args=([listening],), name="rag-app-health", daemon=True
+    )
     thread.start()
     try:
         yield
     finally:
         server.should_exit = True
         thread.join()
+
+
+def _listening(host: str, port: int) -> socket.socket:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        return socket.create_server((host, port), family=family)
+    except OSError as error:  # which names the address once more, in Python's words
+        why = (error.strerror or str(error)).partition(" (")[0]
+        raise SettingsError(f"Nothing can listen on port {port} of {host}: {why}.") from None
 
 
 async def _live(_request: Request) -> Response:

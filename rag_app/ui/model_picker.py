@@ -100,7 +100,8 @@ def draw(library: Library) -> None:
         label = escape_markdown(texts.who(parse(now)))
         with st.popover(label, icon=":material/edit_note:", type="tertiary"):
             _choose(library, session, now)
-            st.html(f"<p class='note' role='status'>{texts.where_it_goes(parse(now))}</p>")
+            goes = texts.where_it_goes(parse(now), who.same_computer())
+            st.html(f"<p class='note' role='status'>{goes}</p>")
             _fetching(library, now, "who")
             _try_out(library, session, now)
 

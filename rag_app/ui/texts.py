@@ -25,6 +25,7 @@ APP = "Ask your documents"
 OPENING = "Opening your library…"
 UNEXPECTED = "Something went wrong on our side. Nothing you added is lost; please try that again."
 PRIVATE = "Everything stays on this computer."
+PRIVATE_THERE = "Everything stays on the server."
 
 # What is said where no page is shown.
 OTHER_NAME = (
@@ -232,10 +233,10 @@ def who(chosen: ModelSpec) -> str:
     return f"Who answers: {said}"
 
 
-def where_it_goes(chosen: ModelSpec) -> str:
+def where_it_goes(chosen: ModelSpec, same_computer: bool = True) -> str:
     """Where questions and passages go, as HTML."""
     if chosen.stays_here:
-        return PRIVATE
+        return PRIVATE if same_computer else PRIVATE_THERE
     to = escape(urlsplit(chosen.url).hostname or chosen.kind)
     return f"Your questions and the passages found for them are sent to <b>{to}</b>."
 

@@ -22,7 +22,7 @@ from rag_app.text.formats import size as size_of
 
 ADMINISTRATION = "Administration"
 SENT_WHERE = "What is sent where"
-_STAYS = "nobody: it stays on this computer"
+_STAYS = "nobody: it stays on the server"
 ADD_TO = "Add documents to"
 TABS = {
     "people": "People",

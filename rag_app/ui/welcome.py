@@ -16,7 +16,7 @@ from rag_app.storage.overviews import Introduction
 from rag_app.text.formats import readable_name
 from rag_app.text.highlighting import escape_markdown
 from rag_app.types import Document, Status, askable
-from rag_app.ui import browser, composer, document_page, texts
+from rag_app.ui import browser, composer, document_page, texts, who
 from rag_app.ui.jobs import caught
 from rag_app.ui.state import current, say
 from rag_app.ui.widgets import button
@@ -60,7 +60,8 @@ def draw(library: Library) -> None:
             _say(texts.EMPTY_TITLE, texts.EMPTY, texts.EMPTY_TOUCH)
             if sample():
                 button(texts.SAMPLE, "sample", _add_sample, library, icon="description")
-            goes = texts.where_it_goes(parse(current().generator or library.settings.answers_by))
+            now = parse(current().generator or library.settings.answers_by)
+            goes = texts.where_it_goes(now, who.same_computer())
             st.html(f"<p class='private'>{goes}</p>")
 
 
