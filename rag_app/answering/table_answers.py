@@ -292,11 +292,10 @@ class TableAnswers:
                 before, messages = "", self._asking(question, described.of(error.table), language)
                 continue
             except QueryError as error:
-                before = understood[0]
-                if other := likelier(before):  # it sees what the ranker holds for meant, alone
-                    before, messages = "", self._asking(question, described.of(other), language)
-                    continue
+                before, other = understood[0], likelier(understood[0])
                 messages = [*messages, ("ai", reply), ("human", f"{error}\n{_AGAIN}")]
+                if other:  # it sees what the ranker holds for meant, alone
+                    before, messages = "", self._asking(question, described.of(other), language)
                 continue
             say = told_alone(said or understood[1], f"{question} {described.text} {sql}")
             asked = tuple(one.table for one in opened.database.tables)
