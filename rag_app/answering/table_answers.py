@@ -298,9 +298,8 @@ class TableAnswers:
                     before, messages = "", self._asking(question, described.of(other), language)
                 continue
             say = told_alone(said or understood[1], f"{question} {described.text} {sql}")
-            asked = tuple(one.table for one in opened.database.tables)
-            of = sure_of_columns(each, names)
-            tried = TriedQuery(sql, say, result, sure, asked, sure_of_columns=of)
+            of, read = sure_of_columns(each, names), tuple(o.table for o in opened.database.tables)
+            tried = TriedQuery(sql, say, result, sure, read, sure_of_columns=of)
             return _read_otherwise(tried, apart, question, opened)
         return None
 
