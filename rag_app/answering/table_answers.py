@@ -576,6 +576,8 @@ def _ran(
         sql, result = better, database.run(better)
     if described.passes_over(question, result.conditions):
         raise _Unknown("The question names a total, and the query another row.")
+    if other := described.named_instead(question, result.conditions):
+        raise QueryError(f"The question names “{other}”, and the query does not.")
     for condition in result.conditions:
         if described.nearest(condition) is None:
             said = f"No row has “{condition.text}” in {condition.column}"

@@ -127,6 +127,23 @@ class Described:
         of_rows = [c for c in conditions if c.column not in made]
         return named and any(not asked.issuperset(compared(c.text)) for c in of_rows)
 
+    def named_instead(self, question: str, conditions: Sequence[TextCondition]) -> str:
+        """Of the column of a condition another value, by a name of which the question calls it,
+        while it has none of the condition's own: "Colm's folks" for "Priya's parents"; or empty."""
+        asked = set(compared(question))
+        texts = {condition.text.lower() for condition in conditions}
+        for values in (held for condition in conditions for held in self._held(condition)):
+            called = Counter(word for value in values for word in _names(value))
+            own = {v: {w for w in _names(v) if called[w] == 1} for v in values}
+            looked_for = [names for value, names in own.items() if value.lower() in texts and names]
+            if looked_for and all(names.isdisjoint(asked) for names in looked_for):
+                said = (
+                    v for v in values if v.lower() not in texts and not own[v].isdisjoint(asked)
+                )
+                if other := next(said, ""):
+                    return other
+        return ""
+
     def left_out(self, node: Node, question: str, say: str) -> list[tuple[OpenTable, str]]:
         """The condition, `{0}` in which is the table, that a name sets which the question says
         whole, or the sentence around its result for a word of the question, in a column that a
@@ -166,6 +183,12 @@ class Described:
     def _held(self, condition: TextCondition) -> list[tuple[str, ...]]:
         """The values of the columns that a condition may be of."""
         return [v for (_, column), v in self.values.items() if column.sql_name == condition.column]
+
+
+def _names(value: str) -> set[str]:
+    """The words of a value that have a capital, and may be a name."""
+    capital = " ".join(word for word in value.split() if word[:1].isupper())
+    return {word for word in compared(capital) if len(word) >= _LEAST} - STOPWORDS
 
 
 def _says(spoken: Sequence[str], words: Sequence[str]) -> bool:
