@@ -1256,3 +1256,12 @@ def test_a_difference_is_as_its_sentence_has_it_whichever_way_it_was_worked_out(
     question = "How much more did Ann Lee spend than Ben Okoro?"
     draft = beside(store, question, Scripted(APART.format(first, second)))
     assert draft.sentences == (f"Ann Lee spent {said} EUR more than Ben Okoro.",)
+
+
+def test_a_part_of_costs_and_income_together_is_no_share(tmp_path, file):
+    sheet = b"Line,Amount\nSales,900\nRent,-300\nStaff,-500\nPost,-20\n"
+    part = "SELECT 100.0 * sum(amount) FILTER (WHERE lower(line) = 'rent') / sum(amount) FROM t1"
+    question = "What percentage of costs was rent?"
+    assert travelled(tmp_path, file, question, sheet, part) is None
+    draft = travelled(tmp_path, file, question, sheet, f"{part} WHERE amount < 0")
+    assert draft.computation.rows == (("36.59",),)

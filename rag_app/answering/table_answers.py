@@ -61,6 +61,7 @@ from rag_app.tables.mending import (
     in_the_filled_column,
     left_out,
     mended,
+    no_share,
     of_month,
     unfounded,
     with_column,
@@ -576,6 +577,8 @@ def _ran(
         sql, result = better, database.run(better)
     if described.passes_over(question, result.conditions):
         raise _Unknown("The question names a total, and the query another row.")
+    if reason := no_share(sql, result):
+        raise QueryError(reason)
     if other := described.named_instead(question, result.conditions):
         raise QueryError(f"The question names “{other}”, and the query does not.")
     for condition in result.conditions:

@@ -11,6 +11,7 @@ import re
 from collections.abc import Mapping, Sequence, Set
 from contextlib import suppress
 from copy import deepcopy
+from decimal import Decimal
 from itertools import pairwise
 
 from rag_app.errors import QueryError
@@ -48,6 +49,10 @@ _INSIDE = re.compile(r"%([^\W\d_][^%_]*)%")
 _WORD, _FEW = 4, 3  # letters of what may be a word inside of a word, and of any word
 _ENDS_OF_TIMES = frozenset(["since", "until", "till", "before", "after", "from", "to"])
 _YEAR = 4  # figures
+_SHARE = re.compile(
+    r"sum\(([\w.]+)\)\s+filter\s*\(.*\)\s*/\s*(?:nullif\(\s*)?sum\(\1\)(?!\s*filter)",
+    re.IGNORECASE | re.DOTALL,
+)
 _SHEETS = 12  # of which each has its figure beside that of all
 
 
@@ -249,6 +254,20 @@ def figure_by_sheet(sql: str, result: Result, database: TableDatabase) -> dict[s
             found = {name: database.run(one) for name, one in queries.items()}
             return {name: each for name, each in found.items() if len(each.rows) == 1}
     return {}
+
+
+def no_share(sql: str, result: Result) -> str:
+    """Why a part of a sum is no share of it: amounts of both signs come together in it. Empty where
+    it is one, or the query asks for none."""
+    if not _SHARE.search(sql):
+        return ""
+    whole = 100 if "100" in sql else 1
+    said = [v for row in result.rows for v in row if isinstance(v, int | float | Decimal)]
+    if all(0 <= value <= whole for value in said):
+        return ""
+    return (
+        "That is no share: amounts of both signs are added up in it. Leave out those of one sign."
+    )
 
 
 def in_the_filled_column(
