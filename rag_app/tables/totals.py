@@ -45,10 +45,13 @@ def rows_of_totals(cells: Cells, region: Region, data: Sequence[int]) -> set[int
     for at in sorted({*standing_out, *last, *apart}):
         stands_out = at in standing_out
         texts, ends = texts_of(cells, region, data[at]), at == len(data) - 1
-        one_is_enough = _is_alone(cells, region, data, at) and (
-            at in apart or _is_another_kind(cells, region, data, at) or sums.is_no_chance(at)
-        )
-        least = _least(texts) if stands_out else 1 if one_is_enough else 2
+        if stands_out:
+            least = _least(texts)
+        else:
+            alone = _is_alone(cells, region, data, at)
+            least = (
+                1 if alone and (at in apart or _is_no_entry(cells, region, data, at, sums)) else 2
+            )
         if sums.adds_up(at, sure=not stands_out, least=least, ends=ends) or (
             stands_out and _is_named(cells, region, data[at], at >= len(data) - 2)
         ):
@@ -92,10 +95,12 @@ def _is_alone(cells: Cells, region: Region, data: Sequence[int], at: int) -> boo
     )
 
 
-def _is_another_kind(cells: Cells, region: Region, data: Sequence[int], at: int) -> bool:
-    """Whether the rows above begin with days, years or numbers, of which a name is none."""
+def _is_no_entry(cells: Cells, region: Region, data: Sequence[int], at: int, sums: _Sums) -> bool:
+    """Whether the rows above begin with days, years or numbers, of which a name is none; or a row
+    would hardly be their sum by chance."""
     above = data[max(0, at - _LOOKED_AT) : at]
-    return all(shape("".join(texts_of(cells, region, row)[:1])) in ("n", "y") for row in above)
+    begun = (shape("".join(texts_of(cells, region, row)[:1])) for row in above)
+    return all(one in ("n", "y") for one in begun) or sums.is_no_chance(at)
 
 
 def _least(texts: Sequence[str]) -> int:
