@@ -4,14 +4,16 @@
 from __future__ import annotations
 
 import dataclasses
+import threading
 from typing import Any
 
 import pytest
 
 from rag_app.errors import DiskFull, QuestionError
 from rag_app.text.highlighting import escape_markdown
-from rag_app.types import Computation
-from rag_app.ui import answers, app_entry, chat, texts, texts_answers
+from rag_app.types import Computation, Finished
+from rag_app.ui import answers, app_entry, chat, live_answer, texts, texts_answers
+from rag_app.ui.live_answer import Generation
 from rag_app.ui.state import Session
 from tests.test_app import FERRY, MUSEUM, Page, opened, page  # noqa: F401 - fixtures
 from tests.test_app_conversations import reloaded
@@ -177,6 +179,16 @@ def test_a_changed_question_takes_the_place_of_the_old_one(page):
     assert listed.title == "When is the museum closed?"
 
 
+def test_a_changed_question_keeps_the_names_of_the_files_that_came_with_it(page):
+    page.at.chat_input[0].set_value(FERRY_COSTS)
+    page.at.chat_input[0].upload("ferry.txt", FERRY, "text/plain")
+    page.run()
+    page.until(page.at_rest)
+    edit(page, 0, "What is the price of the ferry to the island?", texts_answers.ASK_AGAIN)
+    assert session(page).exchanges[0].files == ("ferry.txt",)
+    assert "<div class='attached'>ferry.txt</div>" in page.html()
+
+
 def test_later_questions_go_only_after_that_was_said(page):
     asked(page, FERRY_COSTS, "When is the museum closed?", "Do dogs travel free of charge?")
     press(page, "edit", 0)
@@ -282,6 +294,42 @@ def test_two_windows_on_one_conversation_see_what_the_other_asked(page):
     press(other, "up", 0)
     page.run()
     assert session(page).exchanges[0].rating == 1
+
+
+def test_an_answer_that_ends_while_the_store_is_read_is_the_one_that_is_shown(page, monkeypatch):
+    asked(page)
+    [one], conversations = session(page).exchanges, page.library.conversations
+    newer, read = dataclasses.replace(one.answer, text="Five euros by now."), threading.Event()
+
+    def again(_cancelled, _told):
+        read.wait(5)
+        conversations.answer(one.id, newer)
+        yield Finished(newer)
+
+    making = live_answer.RUNNING[one.id] = one.generation = Generation(again)
+    exchange = type(conversations).exchange
+
+    def slowly(self, exchange_id):
+        found = exchange(self, exchange_id)
+        read.set()
+        assert making.wait(5)
+        return found
+
+    conversations.rate(one.id, 1)
+    monkeypatch.setattr(type(conversations), "exchange", slowly)
+    page.run()
+    assert one.answer == newer
+
+
+def test_an_answer_that_another_one_has_overtaken_is_not_waited_for(page):
+    asked(page)
+    [one], conversations = session(page).exchanges, page.library.conversations
+    newer, end = dataclasses.replace(one.answer, text="Five euros by now."), threading.Event()
+    one.generation = Generation(lambda _cancelled, _told: (end.wait(5), iter(()))[1])
+    conversations.answer(one.id, newer)  # as another window does
+    page.run()
+    end.set()
+    assert one.answer == newer
 
 
 def test_a_conversation_deleted_in_another_window_is_said(page):

@@ -88,7 +88,7 @@ def _ask(library: Library, exchange_id: str, elsewhere: bool) -> None:
         _branch(library, session, exchange, question)
     else:
         _cut(library, session, exchange, question)
-    composer.submit(library, question, only=only)
+    composer.submit(library, question, only=only, came_with=exchange.files)
 
 
 def _meant(library: Library, exchange: ShownExchange) -> list[str] | None:
@@ -124,8 +124,8 @@ def _branch(library: Library, session: Session, exchange: ShownExchange, questio
     session.conversation, session.changes = new, 0
     session.exchanges = []
     if new:
-        session.exchanges = [state.shown(one) for one in library.conversations.exchanges(new)]
         session.changes = library.conversations.changes(new)
+        session.exchanges = state.exchanges_of(library, new)
 
 
 def _cancel() -> None:

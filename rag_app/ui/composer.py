@@ -156,10 +156,12 @@ def submit(
     question: str,
     files: Sequence[UploadedFile] = (),
     only: list[str] | None = None,
+    came_with: tuple[str, ...] = (),
 ) -> None:
     """Take files and a question, or either; the answer is made in the background.
 
-    Of `only` these documents if they are given, else of those that are ticked. The same question
+    Of `only` these documents if they are given, else of those that are ticked. `came_with`: the
+    names of files that came with it when it was asked in other words. The same question
     once more in the same moment, to be answered alike, is the same press, and asked once."""
     state.sync(library)
     session = current()
@@ -170,7 +172,8 @@ def submit(
     # Whoever looks at the session's state may be broken off there, and come again: this is the last
     # look at it, after which a question is asked once.
     subject = who.subject()
-    exchange = ShownExchange(question, _names(files), first=tuple(first), asked_at=time.monotonic())
+    names = _names(files) or came_with
+    exchange = ShownExchange(question, names, first=tuple(first), asked_at=time.monotonic())
     session.exchanges.append(exchange)
     if not question.strip() and files:
         return

@@ -261,8 +261,7 @@ def _open(library: Library, conversation: str) -> None:
     _leave()
     session = current()
     session.changes = library.conversations.changes(conversation)
-    kept = library.conversations.exchanges(conversation)
-    session.exchanges = [state.shown(one) for one in kept]
+    session.exchanges = state.exchanges_of(library, conversation)
     session.conversation, session.redraw = conversation, True
 
 

@@ -158,6 +158,13 @@ def running() -> int:
     return sum(not each.now().done for each in _alive())
 
 
+def making() -> dict[str, Generation]:
+    """By exchange: the answers that are being made. Look before the store is read: of what has
+    ended by then it holds everything."""
+    alive = ((str(each.key), each()) for each in RUNNING.valuerefs())  # a copy: as below
+    return {one: made for one, made in alive if made is not None and not made.now().done}
+
+
 def stop(exchange_ids: Iterable[str]) -> None:
     """Stop the answers of these exchanges that are being made: they are to be forgotten."""
     for one in exchange_ids:

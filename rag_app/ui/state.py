@@ -9,7 +9,7 @@ import dataclasses
 import logging
 import math
 import secrets
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, cast
@@ -27,9 +27,9 @@ from rag_app.storage import Exchange as Kept
 from rag_app.storage import conversations
 from rag_app.supervision import surviving
 from rag_app.types import Added, Answer, Basis, Box, Document, PagePicture, Status
-from rag_app.ui import texts_answers, who
+from rag_app.ui import live_answer, texts_answers, who
 from rag_app.ui.jobs import Exporting, Fetching, Pace
-from rag_app.ui.live_answer import RUNNING, FinishedGeneration, Generation
+from rag_app.ui.live_answer import FinishedGeneration, Generation
 
 log = logging.getLogger(__name__)
 
@@ -422,14 +422,18 @@ def sync(library: Library) -> None:
     _drop_removed(library, session)
 
 
-def shown(kept: Kept) -> ShownExchange:
-    """An exchange of the store as a session shows it; one that is being answered goes on."""
-    running = RUNNING.get(kept.id)
-    if running is None or running.now().done:  # what is kept may have lost a removed document
-        running = None
+def exchanges_of(library: Library, conversation: str) -> list[ShownExchange]:
+    """The exchanges of a conversation of the store as a session shows them."""
+    making = live_answer.making()
+    return [shown(one, making) for one in library.conversations.exchanges(conversation)]
+
+
+def shown(kept: Kept, making: Mapping[str, Generation]) -> ShownExchange:
+    """An exchange of the store as a session shows it; one that was being answered goes on."""
     return ShownExchange(
         kept.question,
-        generation=running or FinishedGeneration(kept.answer, kept.error),
+        # Of what has ended the store is right: it may have lost a removed document.
+        generation=making.get(kept.id) or FinishedGeneration(kept.answer, kept.error),
         documents=None if kept.documents is None else list(kept.documents),
         id=kept.id,
         kept=True,
@@ -453,23 +457,25 @@ def _catch_up(library: Library, session: Session, conversation: str) -> None:
             last = exchange.id
         else:
             after.setdefault(last, []).append(exchange)
+    making = live_answer.making()
     session.exchanges[:] = after.get("", [])
     for exchange_id in order:
         one = known.get(exchange_id)
         if one is None or library.conversations.changes(exchange_id) > session.changes:
             kept = library.conversations.exchange(exchange_id)
-            one = _renewed(one, kept) if kept else None
+            one = _renewed(one, kept, making) if kept else None
         session.exchanges += [*([one] if one else []), *after.get(exchange_id, [])]
 
 
-def _renewed(known: ShownExchange | None, kept: Kept) -> ShownExchange:
+def _renewed(
+    known: ShownExchange | None, kept: Kept, making: Mapping[str, Generation]
+) -> ShownExchange:
     if known is None:
-        return shown(kept)
+        return shown(kept, making)
     known.rating = kept.rating
-    running = RUNNING.get(kept.id)  # perhaps begun anew in another window
-    if running and not running.now().done:
-        known.generation = running
-    elif not known.running and (kept.answer or kept.error):
+    if kept.id in making:  # perhaps begun anew in another window
+        known.generation = making[kept.id]
+    elif kept.answer or kept.error:
         known.generation = FinishedGeneration(kept.answer, kept.error)
         known.quoting = kept.answer is None or kept.answer.basis is not Basis.WRITTEN
     return known
