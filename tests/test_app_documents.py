@@ -245,6 +245,7 @@ def test_the_queue_can_be_paused_and_goes_on(page):
     page.at.file_uploader[0].upload("ferry.txt", FERRY, "text/plain")
     page.run()
     assert words.PAUSED in page.html()
+    assert words.working_on(1) not in page.html()
     page.click("queue_resume")
     page.library.wait([d.id for d in page.library.documents()], timeout=30)
     page.run()

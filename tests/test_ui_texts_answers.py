@@ -55,14 +55,19 @@ def test_places_are_said_as_people_say_them(words, meaning, said):
 @pytest.mark.parametrize(
     ("of_best", "words", "meaning", "said"),
     [
-        (1.0, 1, 2, "fits well"),
-        (0.95, 9, 2, "fits"),
-        (0.02, 2, 3, "fits loosely"),
-        (0.9, 30, None, "fits loosely"),
+        (1.0, 1, 2, "good match"),
+        (0.95, 9, 2, "fair match"),
+        (0.02, 2, 3, "weak match"),
+        (0.9, 30, None, "weak match"),
     ],
 )
 def test_a_passage_fits_well_only_if_score_and_both_searches_say_so(of_best, words, meaning, said):
     assert texts_answers.strength(of_best, words, meaning) == said
+
+
+@pytest.mark.parametrize(("score", "said"), [(0.62, "62 %"), (0.006, "1 %"), (0.004, ""), (0, "")])
+def test_a_share_of_nothing_is_not_said(score, said):
+    assert texts_answers.share(score) == said
 
 
 def test_what_a_changed_question_costs_is_counted():

@@ -517,7 +517,7 @@ def _passage(
         for c in answer.citations
         if chunk.holds(c)
     ]
-    said = [words.share(passage.score) if passage.score else ""]
+    said = [words.share(passage.score)]
     if places:
         found = places.by_words.get(chunk.id), places.by_meaning.get(chunk.id)
         best = max(p.score for p in answer.passages) or 1.0

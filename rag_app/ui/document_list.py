@@ -513,6 +513,9 @@ def _queue(library: Library, documents: list[Document], progress: dict[str, Prog
     with st.container(key="queue", horizontal=True, vertical_alignment="center"):
         if library.paused:
             st.html(f"<p class='facts' role='status'>{words.PAUSED}</p>")
+        elif 0 < len(progress) <= _MANY:  # else the bar says it
+            said = words.working_on(len(progress))
+            st.html(f"<p class='facts' role='status'>{said}</p>")
         if library.scope.runs_the_app:
             _pausing(library, bool(progress))
         if len(waiting) > 1:

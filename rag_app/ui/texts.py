@@ -434,8 +434,8 @@ def day(at: str) -> str:
 def last_asked(one: Conversation) -> str:
     """When a conversation went on last, and its last question if that is not its title."""
     at = datetime.fromisoformat(one.changed_at).astimezone().strftime("%H:%M")
-    more = one.questions - 1
-    return " · ".join([at, *([f"{one.last_question} (+{more})"] if more > 0 else [])])
+    last = f"last of {one.questions:,}: {one.last_question}"
+    return " · ".join([at, *([last] if one.questions > 1 else [])])
 
 
 def found_of(number: int, of: int) -> str:

@@ -278,13 +278,14 @@ def strength(of_best: float, words: int | None, meaning: int | None) -> str:
     places = [place for place in (words, meaning) if place]
     front = [place for place in places if place <= _FRONT]
     if of_best < _LOOSE or not front:
-        return "fits loosely"
-    return "fits well" if len(front) == 2 and of_best >= _WELL else "fits"
+        return "weak match"
+    return "good match" if len(front) == 2 and of_best >= _WELL else "fair match"
 
 
 def share(score: float) -> str:
-    """A passage's score as a figure."""
-    return f"{100 * score:.0f} %"
+    """A passage's score as a figure; of what is next to nothing none, as words say that."""
+    figure = f"{100 * score:.0f}"
+    return "" if figure == "0" else f"{figure} %"
 
 
 def more_passages(number: int) -> str:

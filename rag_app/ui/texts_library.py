@@ -249,6 +249,11 @@ SINGLE_FILES = "Add single files"
 FOLDER_HERE = "or drop one"
 
 
+def working_on(documents: int) -> str:
+    """What is being done, beside what stops it."""
+    return f"Working on {texts.count(documents, 'document')}"
+
+
 def map_of(name: str) -> str:
     """What a screen reader says of a map."""
     return f"{MIND_MAP} of {name}"

@@ -299,6 +299,34 @@ def test_plain_search_finds_words_and_phrases_and_opens_them_marked(browser):
     page.get_by_text("What would you like to know?").wait_for()
 
 
+def test_on_a_phone_a_hit_has_the_whole_width_and_its_place_stands_below(browser):
+    page = filled(browser)
+    search(page, "model ship")
+    first = page.locator('[class*="st-key-found-"] #list button').first
+    first.wait_for()
+    page.set_viewport_size({"width": 390, "height": 844})
+    eventually(page, lambda: first.bounding_box()["width"] < 390)
+    text, note = first.locator(":scope > span").first, first.locator(".note")
+    row, words, where = (one.bounding_box() for one in (first, text, note))
+    assert words["width"] > row["width"] - 24
+    assert where["y"] >= words["y"] + words["height"] - 1
+
+
+def test_back_from_the_search_is_where_one_was(browser):
+    page = filled(browser, height=500)
+    about(page, "guide.pdf")
+    main = page.locator("main")
+    page.wait_for_function("document.querySelector('main').scrollTop === 0")
+    main.evaluate("main => main.scrollTo(0, 150)")
+    assert main.evaluate("main => main.scrollTop") == 150
+    search(page, "model ship")
+    page.get_by_text("places in 3 documents").wait_for()
+    eventually(page, lambda: main.evaluate("main => main.scrollTop") == 0)
+    page.locator(".st-key-search_back button").click()
+    page.locator("h2.about").wait_for()
+    eventually(page, lambda: main.evaluate("main => main.scrollTop") == 150)
+
+
 def test_the_queue_is_paused_and_goes_on(browser):
     page = filled(browser)
     text = b"The warehouse holds barrels of salt and of tar for the boats.\n\n"

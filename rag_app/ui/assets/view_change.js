@@ -67,12 +67,36 @@ const writeInto = (field, tries) => {  // as soon as it is drawn
   if (there) there.focus();
   else if (tries) setTimeout(writeInto, 100, field, tries - 1);
 };
+// Whoever goes back finds the page where it was left. What is drawn in between moves it, so where it
+// was is looked at when something is pressed.
+const left = [];
+let place = 0, viewed = null;
+const scroller = () => document.querySelector('main');
+for (const kind of ['pointerdown', 'keydown'])
+  document.addEventListener(kind, () => { place = scroller()?.scrollTop ?? 0; },
+    { capture: true, passive: true });
+const scrollBack = (view, top, tries) => {  // as soon as there is as much of it again
+  const main = scroller();
+  if (!main || viewed !== view) return;
+  if (main.scrollHeight - main.clientHeight >= top || !tries) main.scrollTo(0, top);
+  else setTimeout(scrollBack, 50, view, top, tries - 1);
+};
+const show = view => {
+  const before = viewed;
+  viewed = view;
+  if (before === null || before === view) return;
+  const at = left.findLastIndex(one => one.view === view);
+  if (at < 0) left.push({ view: before, top: place });
+  const [back] = at < 0 ? [] : left.splice(at);
+  if (back) scrollBack(view, back.top, 40);
+  else if (view) scroller()?.scrollTo(0, 0);
+};
 export default function ({ data }) {
   const now = data.view + '|' + data.questions, before = last;
   if (now === before) return;
   last = now;
+  show(data.view);
   if (before === null) return;
-  if (data.view) document.querySelector('main')?.scrollTo(0, 0);
   if (data.view && pointer.matches) writeInto('.st-key-search input', 20);
   if (!matchMedia('(max-width: 768px)').matches) return;
   const collapse = '[data-testid="stSidebarCollapseButton"] [aria-expanded="true"]';
