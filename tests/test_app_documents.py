@@ -116,6 +116,15 @@ def test_where_no_question_is_there_to_be_tried_nothing_is_said_of_questions(pag
     assert words.CAN_ANSWER not in page.html()
 
 
+def test_nothing_is_said_of_headings_where_a_table_has_none(page):
+    page.drop(("fares.csv", b"Island,Fare\nLarge,4\nSmall,3\n"))
+    about(page, "fares.csv")
+    assert "fares.csv" in page.html() and words.NO_OUTLINE not in page.html()
+    page.drop(("ferry.txt", FERRY))
+    about(page, "ferry.txt")
+    assert words.NO_OUTLINE in page.html()
+
+
 def test_a_document_that_could_not_be_read_says_so_on_its_page(page):
     page.drop(("torn.pdf", b"%PDF-1.4 torn"))
     (document,) = page.library.documents()

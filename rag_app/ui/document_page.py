@@ -157,6 +157,8 @@ def _questions(library: Library, document: Document, made: Overview, waiting: bo
 
 
 def _outline(library: Library, document: Document, outline: Sequence[Heading]) -> None:
+    if not outline and document.suffix in TABLES:  # nobody looks for headings in one
+        return
     st.html(f"<h3>{words.OUTLINE}</h3>")
     if not outline:
         st.html(f"<p class='note'>{words.NO_OUTLINE}</p>")

@@ -179,6 +179,9 @@ def test_on_a_phone_the_source_is_a_sheet_over_everything(browser):
     panel = settled(page, ".st-key-source")
     assert (panel["x"], panel["width"]) == (0, 390)
     assert 0 < panel["y"] < 80, "the conversation looks out above it"
+    tools = page.locator(".st-key-source_tools > div:visible").all()
+    tops = [tool.bounding_box()["y"] for tool in tools]
+    assert max(tops) - min(tops) < 30, "its tools are in one row"
     page.locator(".st-key-source_close button").click()
     page.locator(".st-key-source").wait_for(state="hidden")
     page.get_by_test_id("stExpandSidebarButton").click()
