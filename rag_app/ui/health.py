@@ -30,7 +30,7 @@ from rag_app.library import Library
 from rag_app.observing.measures import CONTENT_TYPE, LibraryFigures, PrometheusMeasures, count_by
 from rag_app.settings import Settings
 from rag_app.supervision import surviving
-from rag_app.ui import live_answer, texts
+from rag_app.ui import live_answer, texts, texts_access
 
 log = logging.getLogger(__name__)
 
@@ -173,7 +173,7 @@ def _listening(host: str, port: int) -> socket.socket:
         return socket.create_server((host, port), family=family)
     except OSError as error:  # which names the address once more, in Python's words
         why = (error.strerror or str(error)).partition(" (")[0]
-        raise SettingsError(f"Nothing can listen on port {port} of {host}: {why}.") from None
+        raise SettingsError(texts_access.cannot_listen(port, host, why)) from None
 
 
 async def _live(_request: Request) -> Response:

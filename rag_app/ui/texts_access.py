@@ -270,3 +270,8 @@ def first_of(shown: int, total: int) -> str:
 def some_file(suffix: str, size: int) -> str:
     """A document whose name is not said: "PDF, 2.1 MB"."""
     return f"{suffix.removeprefix('.').upper()}, {size_of(size)}"
+
+
+def cannot_listen(port: int, host: str, why: str) -> str:
+    """Why a worker does not begin: nobody could ask it how it is."""
+    return f"Nothing can listen on port {port} of {host}: {why}."

@@ -49,10 +49,6 @@ _PLACES = (  # where requests go, as the log says it
     *("/media", "/component", "/health/live", "/health/ready", "/metrics", "/oauth2callback"),
     *("/api/v1/documents", "/api/v1/search", "/api/v1/ask", "/api/v1", "/v1", "/mcp"),
 )
-_OTHER_HOST = (
-    "A page was refused whose address is not the Host that came with it: a page of another site, "
-    "or a proxy in front does not pass Host on as it is, port included."
-)
 _PROBED = ("/_stcore/health", "/health/live", "/health/ready", "/metrics")  # every few seconds
 _STARTS = ("http.response.start", "websocket.http.response.start", "websocket.accept")
 
@@ -201,7 +197,10 @@ class Guard:
             return PlainTextResponse(texts.OTHER_NAME, 400)
         origin = request.headers.get("origin")
         if request.scope["type"] == "websocket" and not _is_own_page(origin, host):
-            log.warning(_OTHER_HOST)
+            log.warning(
+                "A page was refused whose address is not the Host that came with it: a page of "
+                "another site, or a proxy in front does not pass Host on as it is, port included."
+            )
             return PlainTextResponse(texts.OTHER_SITE, 403)
         return None
 
