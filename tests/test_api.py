@@ -518,6 +518,8 @@ def test_a_form_without_one_file_is_refused(served, kind, body):
         """filename*=UTF-8''B%C3%BCcher.txt""",
         """filename="B.txt"; filename*=iso-8859-1'de'B%FCcher.txt""",
         'filename="Bücher.txt"',
+        """filename="Bücher.txt"; filename*=punycode''%ff""",  # what cannot be read is passed over
+        """filename="Bücher.txt"; filename*=idna''%ff""",
     ],
 )
 def test_a_file_keeps_its_name_however_a_client_says_it(served, said):

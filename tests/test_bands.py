@@ -240,3 +240,68 @@ def test_no_bound_or_more_than_one_decide_nothing(question, text):
 @given(st.text(max_size=60), st.text(max_size=60))
 def test_any_text_may_set_a_bound(question, text):
     bounded(f"is 3 kg {question}", f"2 kg {text}")
+
+
+AGES = ["under 5 years | free", "5 to 7 years | £3", "8 to 15 years | £5", "16 years and over | £9"]
+FEES = ["Up to £10,000 | 10%", "£10,000 to £50,000 | 8%", "over £50,000 | 5%"]
+MONTHS = ["January | £3", "February | £4", "March | £5", "April | £6"]
+OPEN = ["Monday | 9", "Tuesday | 10", "Wednesday | 11", "Friday | 12"]
+SUMMER = ["1. Mai bis 14. Juli | 60 €", "15. Juli bis 31. August | 80 €"]
+POST = ["0.5 to 1.5 kg | £4", "1.5 to 3.5 kg | £6", "3.5 to 9.5 kg | £8"]
+
+
+@pytest.mark.parametrize(
+    ("question", "lines", "inside"),
+    [
+        ("how much is it for a child aged 6", AGES, {1}),
+        ("and for somebody who is 12", AGES, {2}),
+        ("the fee on £15k", FEES, {1}),
+        ("what is charged on £1.5 million", FEES, {2}),
+        ("what is it from January to March", MONTHS, {0, 1, 2}),
+        ("when is it open Monday to Wednesday", OPEN, {0, 1, 2}),
+        ("was kostet der 5. Juli", SUMMER, {0}),
+        ("a parcel of 3 kg", POST, {1}),
+    ],
+)
+def test_ages_thousands_stretches_and_decimals_are_told_too(question, lines, inside):
+    [found] = [choice for choice in choices(asked_for(question), lines) if choice.outside]
+    assert found.inside == inside
+
+
+@pytest.mark.parametrize("question", ["Is the sun deck open?", "Who sat at the desk?"])
+def test_a_word_that_shortens_a_day_elsewhere_is_none_here(question):
+    assert not asked_for(question)
+
+
+@pytest.mark.parametrize(
+    ("question", "text", "above"),
+    [
+        ("may it weigh 90 kg", "Riders up to 112.5 kg.", False),
+        ("is 120 pounds a day all right", "Not more than £100.50 per day.", True),
+        ("may I bring 2 kg", "2.5 kg at most.", False),
+    ],
+)
+def test_a_decimal_bound_is_whole(question, text, above):
+    found = bounded(question, text)
+    assert found is not None and found.is_above is above
+
+
+@pytest.mark.parametrize(
+    ("question", "text"),
+    [
+        ("is a 0% deposit possible", "A deposit of at least 10%."),
+        (f"may I lend {'9' * 400} books", "Up to 12 books."),
+        ("is 18:30 too late", "Not after 17 hours."),
+    ],
+)
+def test_nothing_lies_far_from_nothing_nor_from_what_has_no_end(question, text):
+    assert bounded(question, text) is None
+
+
+def test_a_day_in_a_question_stays_what_it_is():
+    found = bounded("on 13 July, may I bring 3 dogs", "Up to 2 dogs.")
+    assert found is not None and "13 july" in found.below and "13 july" in found.above
+
+
+def test_a_long_line_of_signs_takes_no_time():
+    assert bounded("may I bring 3 dogs", "% " * 50_000) is None

@@ -188,9 +188,10 @@ def _named(disposition: bytes, plain: bytes) -> str:
     does (RFC 2047): .NET, and so PowerShell, do both."""
     about = Message()
     about["content-disposition"] = disposition.decode("utf-8", "replace")
-    for key, value in about.get_params([], "content-disposition"):
-        if key.lower() == "filename" and isinstance(value, tuple):
-            return collapse_rfc2231_value(value)
+    with contextlib.suppress(LookupError, ValueError, TypeError):  # whatever a client wrote there
+        for key, value in about.get_params([], "content-disposition"):
+            if key.lower() == "filename" and isinstance(value, tuple):
+                return collapse_rfc2231_value(value).encode("utf-8", "replace").decode("utf-8")
     named = plain.decode("utf-8", "replace")
     if _PACKED.fullmatch(named):
         with contextlib.suppress(HeaderParseError, LookupError, ValueError):

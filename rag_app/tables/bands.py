@@ -13,7 +13,7 @@ import datetime as dt
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence, Set
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import groupby, pairwise
@@ -23,6 +23,7 @@ from rag_app.text.languages import (
     STOP,
     UNITS,
     in_digits,
+    magnitude,
     month_called,
     unit_called,
     weekday_called,
@@ -47,15 +48,16 @@ _NUMBER = re.compile(
 )
 _NAMED_CELLS = re.compile("; ")
 _CELLS = re.compile(r"; | \| ")
-_NUMBERING = re.compile(r"\W*(?:\d{1,2}(?:\.\d{1,2})+\.?|\d{1,2}[.)])\s+(?=\D)")
-_LONGEST = 200  # characters of a cell or sentence that may be a band
-_LONGEST_NAME = 3  # words
-_MOST_CELLS = 12
+_NUMBERING = re.compile(  # of a clause, "2.5 Members may", and no "2.5 kg"; of a list, "1) "
+    r"\W{0,9}(?:\d{1,2}(?:\.\d{1,2})+\.?\s+(?=[\"'(“]?[^\W\d_a-z])|\d{1,2}[.)]\s+(?=\D))"
+)
+_LONGEST, _LONGEST_NAME = 200, 3  # characters of what may be a band; words
+_MOST_CELLS, _MOST = 12, 1e9
 _DECIMALS = 3  # characters of a mark and two decimals
 _A_PART = 4  # letters of a unit that tell it: "kilo"
 _NOON = 12.0
 _FIGURES = re.compile(r"\d[\d.,:]*")
-_FAR, _HOURS = 4, 6  # times a bound, and from a time of day (benchmarks/LOG.md)
+_FAR, _HOURS = 4, 6  # times a bound below _MOST, and from a time of day (benchmarks/LOG.md)
 _HALVES = {"am": 0.0, "pm": _NOON}
 _YEARS = range(1900, 2101)
 _FEWEST_SENTENCES = 3  # that are bands; of rows it is two
@@ -176,7 +178,7 @@ def bounded(question: str, text: str) -> Bounded | None:
     """A question like "may I borrow 3 items" where a text says 4; None unless it sets one bound to
     one quantity of the question, which is not the bound itself."""
     said = in_digits(question)
-    bounds = quantities(_without_days(in_digits(_NUMBERING.sub("", text, count=1))))
+    bounds = quantities(_without_days(in_digits(_without_numbering(text))))
     asked = quantities(_without_days(said))
     alone = len(asked) == len(bounds) == 1 and asked[0].value != 1
     met = [
@@ -186,12 +188,14 @@ def bounded(question: str, text: str) -> Bounded | None:
         for unit in [bound.unit if bound.unit == one.unit or _is_known(bound.unit) else ""]
         if (value := _in(one, unit, alone)) is not None
     ]
-    if len(met) != 1 or met[0][1] == met[0][2]:
+    if len(met) != 1 or met[0][1] == met[0][2] or ":" in met[0][0].said:
         return None
     one, bound, value = met[0]
-    far = _far(one, bound, bound * one.value / value)
-    below, above = (said.replace(one.said, each, 1) for each in far)
-    return Bounded(value > bound, below, above)
+    if not (0 < bound < _MOST and 0 < value < _MOST):
+        return None
+    before, _, after = re.split(rf"((?<![\w.,:]){re.escape(one.said)}(?!\d))", said, maxsplit=1)
+    below, above = _far(one, bound, bound * one.value / value)
+    return Bounded(value > bound, f"{before}{below}{after}", f"{before}{above}{after}")
 
 
 def _far(one: Quantity, bound: float, as_said: float) -> tuple[str, str]:
@@ -203,7 +207,7 @@ def _far(one: Quantity, bound: float, as_said: float) -> tuple[str, str]:
         return low, high
     counted = one.value.is_integer()
     far = as_said / _FAR, as_said * _FAR
-    below, above = (f"{max(1, round(each)) if counted else each:g}" for each in far)
+    below, above = (f"{max(1, round(each)) if counted else each:.12g}" for each in far)
     return _FIGURES.sub(below, one.said, count=1), _FIGURES.sub(above, one.said, count=1)
 
 
@@ -213,7 +217,8 @@ def _of_quantities(asked: Sequence[Quantity], cells: Sequence[str]) -> Iterator[
         plain = all(_is_about(cells[band.line], unit_called) for band in bands)
         if not plain and len(bands) < _FEWEST_SENTENCES:
             continue
-        values = {one: _in(one, unit, alone and plain) for one in asked}
+        own = {one.unit for band in bands for one in quantities(_without_days(cells[band.line]))}
+        values = {one: _in(_as_of(one, unit, own), unit, alone and plain) for one in asked}
         held = [
             (b.line, one.said)
             for one, value in values.items()
@@ -221,6 +226,12 @@ def _of_quantities(asked: Sequence[Quantity], cells: Sequence[str]) -> Iterator[
             if value is not None and b.low <= value <= b.high
         ]
         yield from _chosen([band.line for band in bands], held)
+
+
+def _as_of(one: Quantity, unit: str, own: Set[str]) -> Quantity:
+    """A number without a unit in years, as people say how old somebody is, if the bands are."""
+    bare = not one.unit and unit in _IN_DAYS
+    return replace(one, unit="duration-year") if bare and own <= {"duration-year", ""} else one
 
 
 def _chosen(lines: Sequence[int], held: Sequence[tuple[int, str]]) -> Iterator[FoundBands]:
@@ -247,9 +258,11 @@ def quantities(text: str) -> list[Quantity]:
     found: list[Quantity] = []
     linked = False
     for one in _NUMBER.finditer(text):
-        unit, word = _unit(one["sign"], one["unit"] or "", one["more"] or "")
+        behind = one["unit"] or ""
+        power = magnitude(behind)  # "£15k"
+        unit, word = _unit(one["sign"], "" if power else behind, one["more"] or "")
         said = text[one.start() : one.end("unit") if one["unit"] else one.end("figures")].strip()
-        made, added = _by_the_clock(Quantity(_value(one["figures"]), unit, word, said))
+        made, added = _by_the_clock(Quantity(_value(one["figures"]) * 10**power, unit, word, said))
         if linked and not (found[-1].unit and made.unit):
             before = found.pop()
             unit = before.unit or made.unit
@@ -315,8 +328,17 @@ def _is_known(unit: str) -> bool:
 def _cells(line: str) -> list[str]:
     """The cells of a row, each behind what it is called; a sentence as one. Where a table has no
     names the first cell is what the second is called."""
-    bare = _NUMBERING.sub("", line) if _NUMBERING.match(line) else line
+    bare = _without_numbering(line)
     return [part for cell in _CELLS.split(bare) for part in cell.split(": ", 1)]
+
+
+def _without_numbering(line: str) -> str:
+    """A line without the number of its clause or in its list; "1. Mai" has none."""
+    found = _NUMBERING.match(line)
+    first = _WORD.match(line, found.end()) if found else None
+    if found is None or (first and (month_called(first[0]) or unit_called(first[0]))):
+        return line
+    return line[found.end() :]
 
 
 def _bands(cells: Sequence[str]) -> Iterator[tuple[str, list[Band]]]:
@@ -485,6 +507,9 @@ def _asked_days(question: str) -> tuple[tuple[Stretch, str], ...]:
         said = ends or word[0].lower() not in STOP
         month = month_called(word[0]) if said and len(word[0]) >= _SHORT else 0
         asked += [(_of_months(month, month), word[0])] if month else []
+    if len(asked) == len("ab"):  # "from January to March": what is between them, too
+        (first, word_first), (last, word_last) = asked
+        asked = [(Stretch(first.first, last.last), f"{word_first}, {word_last}")]
     return tuple(asked)
 
 
@@ -530,7 +555,15 @@ def _of_stretches(
 
 def _asked_weekdays(question: str) -> tuple[tuple[int, str], ...]:
     """The days of the week that a question names, those of its days among them."""
-    named = [(day, word) for word in _WORD.findall(question) if (day := weekday_called(word))]
+    named = [
+        (day, word)
+        for word in _WORD.findall(question)
+        if (day := weekday_called(word)) and (len(word) > _SHORT or word[:1].isupper())  # "sat"
+    ]
+    if len(named) == len("ab"):  # "Monday to Thursday": those between them, too
+        (first, said), (last, said_last) = named
+        through = range(first, last + 1 + (_WEEK if last < first else 0))
+        named = [((each - 1) % _WEEK + 1, f"{said}, {said_last}") for each in through]
     for day, one in _found_days(question):
         if day > _OF_A_YEAR:
             with suppress(ValueError):  # 31 June
